@@ -1,0 +1,57 @@
+# `make help` lists the targets. Every target that needs the environment makes it first; a second time costs nothing.
+
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+CONFIG ?= examples/demo/holdfast.yaml
+PYTEST_ARGS ?=
+
+ifdef PYTHON
+export PYTHON
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help install run test check format bench soak lock clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+install: $(INSTALLED)  ## make .venv with the holdfast command, exactly as locked
+
+# An environment whose Python is gone or too old is made anew; a good one is brought in line with the lock.
+$(INSTALLED): pyproject.toml requirements.lock .ci/uv
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || .ci/uv venv --quiet --clear .venv
+	.ci/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	.ci/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $@
+
+run: install  ## serve the demo (CONFIG=file serves another)
+	$(BIN)/holdfast serve --config $(CONFIG)
+
+test: install  ## run the tests (PYTEST_ARGS="-k claim" chooses)
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: install  ## format, lint, types, import rules
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: install  ## put the code in shape
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: install  ## measure CPU per gate and calls per second
+	$(BIN)/python -m bench
+
+soak: install  ## run the long tests: storms, kills, stopped workers
+	$(BIN)/python -m pytest -m soak $(PYTEST_ARGS)
+
+# uv.lock stays out of the tree: it names the registry host it was made with.
+lock:  ## resolve the dependencies anew into requirements.lock
+	.ci/uv lock --upgrade
+	.ci/uv export --quiet --frozen --format requirements.txt --no-emit-project --all-groups --all-extras \
+		--no-annotate --no-header --output-file requirements.lock
+
+clean:  ## remove the environment and every cache
+	rm -rf .venv .uv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""What does a governed call cost? Run with `make bench`."""

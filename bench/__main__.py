@@ -1,0 +1,129 @@
+"""Prints what a governed call costs: CPU per gate, whole lives, and calls per second beside the floor.
+
+    make bench            all of it, about half a minute
+    python -m bench 2000  with another number of calls per figure
+
+Figures are CPU of this process unless they say calls/s. Compare ratios: wall times are
+noisy on a shared machine.
+"""
+
+import asyncio
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.floor import Floor
+from bench.tools import TOOLS
+from holdfast import Gateway, Principal, lifecycle, testing
+from holdfast.model.call import Call
+from holdfast.model.verdict import Verdict
+from holdfast.ports import Gate, Ports
+from holdfast.system import SystemClock
+
+AGENT = Principal(user="ana", agent="bench", scopes=frozenset({"**"}), trust=60)
+ROUNDS = 5
+Flow = Callable[[str], Awaitable[Any]]
+
+
+@dataclass(frozen=True)
+class Cost:
+    per_second: float
+    cpu_us: float
+
+
+async def measure(flow: Flow, calls: int, concurrency: int, prefix: str) -> Cost:
+    """Median of some rounds; every call has a key of its own."""
+    rounds = []
+    for number in range(ROUNDS):
+        names = iter([f"{prefix}-{number}-{i}" for i in range(calls // ROUNDS)])
+
+        async def worker(names: Any = names) -> None:
+            for name in names:
+                await flow(name)
+
+        wall, cpu = time.perf_counter(), time.process_time()
+        await asyncio.gather(*(worker() for _ in range(concurrency)))
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        done = calls // ROUNDS
+        rounds.append(Cost(done / wall, cpu / done * 1e6))
+    return Cost(statistics.median(r.per_second for r in rounds), statistics.median(r.cpu_us for r in rounds))
+
+
+def timed(gate: Gate, spent: dict[str, list[int]]) -> Gate:
+    async def around(call: Call, ports: Ports) -> Verdict:
+        start = time.thread_time_ns()
+        verdict = await gate(call, ports)
+        spent.setdefault(gate.__name__, []).append(time.thread_time_ns() - start)
+        return verdict
+
+    around.__name__ = gate.__name__
+    return around
+
+
+async def gates(calls: int) -> None:
+    """CPU of each gate with the ledger in memory."""
+    spent: dict[str, list[int]] = {}
+    chain = tuple(timed(gate, spent) for gate in lifecycle.GATES)
+    async with testing.gateway(*TOOLS, namespace="b", clock=SystemClock()) as gateway:
+        ports, runtime = gateway._ports, gateway._runtime  # the parts themselves are under test
+        for i in range(calls):
+            proposal = lifecycle.Proposal(
+                tool="b.mark", arguments={"item": f"i-{i}", "colour": "blue"}, principal=AGENT, key=f"k-{i}"
+            )
+            await lifecycle.live(lifecycle.receive(proposal, ports), ports, runtime, chain)
+    print("\ngate            CPU us (median, in memory)")
+    total = 0.0
+    for name, samples in spent.items():
+        middle = statistics.median(samples) / 1000
+        total += middle
+        print(f"  {name:<12} {middle:8.1f}")
+    print(f"  {'all gates':<12} {total:8.1f}   aim <= 300")
+
+
+async def lives(calls: int) -> None:
+    rows: list[tuple[str, int, Cost]] = []
+    async with testing.gateway(*TOOLS, namespace="b", clock=SystemClock()) as gateway:
+        for concurrency in (1, 32):
+            rows.append(("read, memory", concurrency, await measure(reading(gateway), calls, concurrency, "r")))
+            write = writing(gateway)
+            rows.append(("write, memory", concurrency, await measure(write, calls, concurrency, f"w{concurrency}")))
+    with tempfile.TemporaryDirectory() as folder:
+        config = {"store": f"sqlite:///{folder}/bench.db", "upstreams": {"b": {"functions": "bench.tools:TOOLS"}}}
+        floor = Floor(Path(folder))
+        async with Gateway.open(config) as gateway:
+            for concurrency in (1, 32):
+                rows.append(("read, sqlite", concurrency, await measure(reading(gateway), calls, concurrency, "r")))
+                write = writing(gateway)
+                cost = await measure(write, calls, concurrency, f"w{concurrency}")
+                bare = await measure(floor.flow, calls, concurrency, f"f{concurrency}")
+                rows += [("write, sqlite", concurrency, cost), ("bare two transactions", concurrency, bare)]
+                print(f"concurrency {concurrency:>2}: durable writes at {cost.per_second / bare.per_second:.0%} of the floor")
+        floor.close()
+    print(f"\n{'life of a call':<24}{'at once':>8}{'calls/s':>10}{'CPU us':>9}")
+    for name, concurrency, cost in rows:
+        print(f"{name:<24}{concurrency:>8}{cost.per_second:>10.0f}{cost.cpu_us:>9.0f}")
+
+
+def reading(gateway: Gateway) -> Flow:
+    return lambda name: gateway.call("b.look", {"item": name}, principal=AGENT)
+
+
+def writing(gateway: Gateway) -> Flow:
+    return lambda name: gateway.call("b.mark", {"item": name, "colour": "blue"}, principal=AGENT, key=name)
+
+
+async def main(calls: int) -> None:
+    print(f"python {platform.python_version()} on {platform.system()} {platform.machine()}, {calls} calls per figure")
+    await gates(calls)
+    print()
+    await lives(calls)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 5000))

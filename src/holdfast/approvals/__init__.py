@@ -1,0 +1,1 @@
+"""Questions to people: who may answer, and what they are shown."""

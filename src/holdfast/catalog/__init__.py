@@ -1,0 +1,1 @@
+"""Which tools exist here, in which versions, and on what terms?"""

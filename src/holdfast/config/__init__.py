@@ -1,0 +1,36 @@
+"""What did the operator write down?
+
+One frozen tree from one file, YAML or TOML, read by `gateway` and `cli` only. Every
+fault is reported at once, each with its path, and an unknown key with the nearest
+known one. A key for something that is not built yet is refused rather than ignored:
+who writes `policies:` must not believe that policies are in force.
+"""
+
+from holdfast.config.load import load, parse
+from holdfast.config.tree import (
+    Agent,
+    Approvals,
+    Auth,
+    Config,
+    Held,
+    Key,
+    Limits,
+    Person,
+    Upstream,
+    is_loopback,
+)
+
+__all__ = [
+    "Agent",
+    "Approvals",
+    "Auth",
+    "Config",
+    "Held",
+    "Key",
+    "Limits",
+    "Person",
+    "Upstream",
+    "is_loopback",
+    "load",
+    "parse",
+]

@@ -1,0 +1,242 @@
+"""Which keys does the configuration have?
+
+The docstring below a key is its line in `docs/reference/config.md`; a test compares them.
+"""
+
+import ipaddress
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    StringConstraints,
+    model_validator,
+)
+
+from holdfast.config.place import Fault
+from holdfast.model import defaults, scopes
+from holdfast.model.errors import ConfigError
+from holdfast.model.vocabulary import Environment
+
+
+def _scope(pattern: str) -> str:
+    if wrong := scopes.check(pattern):
+        raise ValueError(wrong)
+    return pattern
+
+
+Namespace = Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{1,32}$")]
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")]
+Scope = Annotated[str, AfterValidator(_scope)]
+Trust = Annotated[int, Field(ge=0, le=100)]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Upstream(Section):
+    functions: Annotated[str, StringConstraints(pattern=r"^\w+(\.\w+)*:\w+$")]
+    """Python tools, as `module:object`; the folder of the config file is searched first."""
+    concurrency: int = Field(default=defaults.UPSTREAM_CONCURRENCY, ge=1)
+    """Calls in flight at this upstream at once."""
+
+
+class Held(Section):
+    """A scope, or a scope until a time."""
+
+    scope: Scope
+    """A scope or pattern; a plain string instead of this mapping is a scope without an end."""
+    expires: AwareDatetime | None = None
+    """When it ends, with a time zone."""
+    granted_by: str = "config"
+    """Who gave it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain(cls, value: Any) -> Any:
+        return {"scope": value} if isinstance(value, str) else value
+
+
+class Person(Section):
+    roles: tuple[Name, ...] = ()
+    """What this person may approve as, such as `operator`; everybody is a `user`."""
+    scopes: tuple[Held, ...] = ()
+    """What this person may do; nothing when left out. `*` stays in a word, `**` crosses words."""
+    tenant: Name = "default"
+    """Where this person's calls and data live."""
+    trust: Trust = 0
+    """From `trust_threshold` on, undoable writes outside prod need no approval."""
+    approver_secret: str | None = Field(default=None, repr=False)
+    """Proves that the person is here, not an agent: `${NAME}`, or what `holdfast keys hash` prints."""
+
+
+class Agent(Section):
+    user: Name
+    """The person this agent acts for."""
+    scopes: tuple[Scope, ...] | None = None
+    """Narrows what the person may do; does not narrow when left out."""
+    trust: Trust | None = None
+    """Narrows the person's trust."""
+
+
+class Key(Section):
+    id: Annotated[str, StringConstraints(pattern=r"^[a-z0-9]{4,32}$")]
+    """The public part of `hf_<id>_<secret>`."""
+    hash: Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")] = Field(repr=False)
+    """The secret part, hashed; `holdfast keys create` prints it."""
+    user: Name
+    """The person whose key this is."""
+    agent: Name | None = None
+    """The agent that holds it; the person does when left out."""
+    scopes: tuple[Scope, ...] | None = None
+    """Narrows further."""
+    expires: AwareDatetime | None = None
+    """When the key stops working, with a time zone."""
+
+
+class Auth(Section):
+    mode: Literal["local", "api_key"] = "local"
+    """`local`: whoever connects from this machine is its OS user; `api_key`: every request carries a key."""
+    people: dict[Name, Person] = {}
+    """Who exists, by name."""
+    agents: dict[Name, Agent] = {}
+    """Agents by name, each acting for one person."""
+    keys: tuple[Key, ...] = ()
+    """API keys, hashed."""
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "Auth":
+        if wrong := [*self._agents_without_person(), *self._keys_without_owner(), *self._odd_keys()]:
+            raise ValueError(wrong)
+        return self
+
+    def _agents_without_person(self) -> Iterator[Fault]:
+        for name, agent in self.agents.items():
+            if agent.user not in self.people:
+                yield Fault(("agents", name, "user"), _nobody("person", agent.user, self.people))
+
+    def _keys_without_owner(self) -> Iterator[Fault]:
+        for i, key in enumerate(self.keys):
+            place = ("keys", str(i))
+            if key.user not in self.people:
+                yield Fault((*place, "user"), _nobody("person", key.user, self.people))
+            if key.agent is None:
+                continue
+            agent = self.agents.get(key.agent)
+            if agent is None:
+                yield Fault((*place, "agent"), _nobody("agent", key.agent, self.agents))
+            elif agent.user != key.user:
+                yield Fault((*place, "agent"), f"{key.agent!r} acts for {agent.user!r}, not for {key.user!r}")
+
+    def _odd_keys(self) -> Iterator[Fault]:
+        ids = [key.id for key in self.keys]
+        for i, id in enumerate(ids):
+            if id in ids[:i]:
+                yield Fault(("keys", str(i), "id"), f"{id!r} is given twice; make another key")
+        if self.mode == "api_key" and not ids:
+            yield Fault(("keys",), "mode 'api_key' needs a key; make one with 'holdfast keys create'")
+
+
+class IngressLimits(Section):
+    rate: float = Field(default=defaults.INGRESS_RATE, gt=0)
+    """Proposals per second and principal."""
+    burst: float = Field(default=defaults.INGRESS_BURST, gt=0)
+    """Proposals at once."""
+
+
+class Limits(Section):
+    body_bytes: int = Field(default=defaults.BODY_BYTES, ge=1)
+    """Largest request body."""
+    depth: int = Field(default=defaults.BODY_DEPTH, ge=1)
+    """Deepest nesting of arguments."""
+    string: int = Field(default=defaults.BODY_STRING, ge=1)
+    """Longest string in arguments."""
+    keys: int = Field(default=defaults.BODY_KEYS, ge=1)
+    """Most keys and items in arguments."""
+    ingress: IngressLimits = IngressLimits()
+    """How fast one principal may propose."""
+
+
+class Approvals(Section):
+    expire_s: float = Field(default=defaults.APPROVAL_S, gt=0)
+    """Seconds after which an unanswered approval is denied."""
+    release: Literal["caller"] = "caller"
+    """Who proposes an approved call again."""
+
+
+class Config(Section):
+    store: Annotated[str, StringConstraints(pattern=r"^sqlite:///[^:?#]+$")] = "sqlite:///holdfast.db"
+    """`sqlite:///file` beside the config file, or `sqlite:////absolute/file`."""
+    environment: Environment = Environment.DEV
+    """`dev`, `staging` or `prod`."""
+    upstreams: dict[Namespace, Upstream] = {}
+    """Where tools live, by namespace."""
+    auth: Auth = Auth()
+    """Who may call."""
+    limits: Limits = Limits()
+    """What is refused before it is parsed."""
+    approvals: Approvals = Approvals()
+    """How people are asked."""
+    critical_scopes: tuple[Scope, ...] = ()
+    """In prod, a call that needs one of these always needs approval."""
+    trust_threshold: Trust = defaults.TRUST_THRESHOLD
+    """Callers from this trust on may make undoable writes outside prod without approval."""
+    pins: dict[str, str] = {}
+    """Version specs by tool, such as `shop.refund: ^2.0.0`."""
+    base_url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$")] | None = None
+    """Where people reach this gateway, for links; the address served when left out."""
+
+    _folder: Path = PrivateAttr(default_factory=Path.cwd)
+    _source: str = PrivateAttr(default="config")
+
+    @property
+    def folder(self) -> Path:
+        """Relative paths start here: the folder of the config file, or the working folder."""
+        return self._folder
+
+    @property
+    def source(self) -> str:
+        """The file this was read from, for messages."""
+        return self._source
+
+    @property
+    def store_path(self) -> Path:
+        return self._folder / self.store.removeprefix("sqlite:///")
+
+    def placed(self, folder: Path, source: str) -> "Config":
+        self._folder, self._source = folder, source
+        return self
+
+    def check_host(self, host: str) -> None:
+        """Local mode believes whoever can connect, so it listens to this machine only."""
+        if self.auth.mode == "local" and not is_loopback(host):
+            raise ConfigError(
+                f"auth.mode 'local' serves this machine only, not {host!r}; use --host 127.0.0.1, "
+                "or set auth.mode to 'api_key' and make keys with 'holdfast keys create'"
+            )
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _nobody(kind: str, name: str, known: dict[str, Any]) -> str:
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"there is no {kind} {name!r}; " + (
+        f"did you mean {near[0]!r}?"
+        if near
+        else f"add it under auth.{'people' if kind == 'person' else 'agents'}"
+    )

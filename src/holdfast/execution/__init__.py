@@ -1,0 +1,1 @@
+"""After the last gate: the only place a tool is invoked. Only `lifecycle` may import it."""

@@ -1,0 +1,127 @@
+"""One try at an upstream, within its bulkhead and its deadline.
+
+The attempt is a task of its own, so that a deadline cancels the work and not the
+call. Work that cannot be cancelled (a thread) is left to finish: it keeps its slot
+in the bulkhead and its late answer settles the operation.
+"""
+
+import asyncio
+import logging
+from typing import Any
+
+from holdfast.execution.result import Broke, Ran, Result, Trace
+from holdfast.execution.runtime import Runtime
+from holdfast.model.call import Call
+from holdfast.model.errors import Code, NoEffect
+from holdfast.ports import Attempt
+
+log = logging.getLogger(__name__)
+
+CANCEL_GRACE_S = 0.1
+"""How long cancelled work may take to say that it has stopped."""
+
+
+async def attempt(call: Call, runtime: Runtime, number: int) -> Result:
+    slots = runtime.bulkhead(call.upstream)
+    refused = await _enter(call, runtime, slots)
+    if refused is not None:
+        return refused
+    left = call.deadline - runtime.clock.monotonic()
+    if call.cancelled or left <= 0:
+        slots.release()
+        return _never_sent(call)
+    call.attempts, call.dispatched_at = number, runtime.clock.now()
+    work = asyncio.ensure_future(runtime.upstreams[call.upstream].invoke(_describe(call, number, left)))
+    work.add_done_callback(lambda _: slots.release())
+    call.work = work
+    if not await runtime.clock.until(work, left):
+        work.cancel()
+        await runtime.clock.until(work, CANCEL_GRACE_S)
+    return judge(call, work) if work.done() else _too_late(call, work)
+
+
+async def _enter(call: Call, runtime: Runtime, slots: asyncio.Semaphore) -> Broke | None:
+    if not slots.locked():
+        await slots.acquire()
+        return None
+    turn = asyncio.ensure_future(slots.acquire())
+    if await runtime.clock.until(turn, max(call.deadline - runtime.clock.monotonic(), 0.0)):
+        return None
+    turn.cancel()
+    text = f"upstream {call.upstream!r} was busy until the deadline; nothing was sent"
+    return Broke(trace=Trace.NONE, code=Code.TIMEOUT, message=text)
+
+
+def _describe(call: Call, number: int, left: float) -> Attempt:
+    return Attempt(
+        tool=call.tool,
+        arguments=call.arguments,
+        key=call.key if call.writes else None,
+        tenant=call.principal.tenant,
+        call_id=call.id,
+        trace_id=call.trace_id,
+        deadline_s=left,
+        number=number,
+    )
+
+
+def judge(call: Call, work: "asyncio.Task[Any] | asyncio.Future[Any]") -> Result:
+    """What a finished attempt proves."""
+    if work.cancelled():
+        return _stopped(call)
+    error = work.exception()
+    if error is None:
+        return Ran(value=work.result())
+    if isinstance(error, NoEffect):
+        return Broke(trace=Trace.NONE, code=error.code, message=str(error))
+    log.warning(
+        "call %s: %s raised %s", call.id, call.tool.contract.tool, type(error).__name__, exc_info=error
+    )
+    for rule in call.tool.contract.error_contract.rules:
+        if rule.match in {kind.__name__ for kind in type(error).__mro__}:
+            said = f"{call.tool.contract.tool!r} failed: {rule.match}"
+            return (
+                _lost(call, said)
+                if rule.effect == "unknown" and call.writes
+                else Broke(trace=Trace(rule.effect), code=rule.code, message=said)
+            )
+    if call.writes:
+        return _lost(call, f"{call.tool.contract.tool!r} broke off in the middle")
+    unreachable = isinstance(error, OSError)  # ConnectionError, TimeoutError and their kin
+    code = Code.DEPENDENCY_UNAVAILABLE if unreachable else Code.INTERNAL
+    return Broke(
+        trace=Trace.NONE,
+        code=code,
+        message=f"{call.tool.contract.tool!r} failed; the log says why",
+    )
+
+
+def _lost(call: Call, what: str) -> Broke:
+    return Broke(
+        trace=Trace.UNKNOWN,
+        code=Code.OUTCOME_UNKNOWN,
+        message=f"{what}; its effect may or may not have happened. ask again with the same key, or settle it: "
+        f"holdfast settle {call.id} committed|no-effect",
+    )
+
+
+def _stopped(call: Call) -> Broke:
+    if call.writes:
+        return _lost(call, f"{call.tool.contract.tool!r} was stopped at its deadline")
+    if call.cancelled:
+        return Broke(trace=Trace.NONE, code=Code.CANCELLED, message="cancelled while it was reading")
+    return Broke(
+        trace=Trace.NONE, code=Code.TIMEOUT, message=f"{call.tool.contract.tool!r} did not answer in time"
+    )
+
+
+def _too_late(call: Call, work: "asyncio.Future[Any]") -> Broke:
+    stopped = _stopped(call)
+    late = work if isinstance(work, asyncio.Task) and call.writes else None
+    return Broke(trace=stopped.trace, code=stopped.code, message=stopped.message, late=late)
+
+
+def _never_sent(call: Call) -> Broke:
+    if call.cancelled:
+        return Broke(trace=Trace.NONE, code=Code.CANCELLED, message="cancelled before anything was sent")
+    return Broke(trace=Trace.NONE, code=Code.TIMEOUT, message="the deadline passed before anything was sent")

@@ -1,0 +1,40 @@
+"""Has this read been answered recently enough?
+
+Only READ_ONLY tools that declare a time to live; per tenant and fingerprint. What is
+past its time is gone: nothing stale is served as live.
+"""
+
+from collections import OrderedDict
+from typing import Any, NamedTuple
+
+MAX_ENTRIES = 10_000
+"""Bounds memory; the least recently stored goes first."""
+
+
+class Cached(NamedTuple):
+    value: Any
+    stored_at: float  # monotonic
+    retrieved_at: float  # wall clock
+
+
+class Cache:
+    def __init__(self) -> None:
+        self._entries: OrderedDict[tuple[str, str], Cached] = OrderedDict()
+
+    def get(self, tenant: str, fingerprint: str, ttl_s: float, now: float) -> Cached | None:
+        found = self._entries.get((tenant, fingerprint))
+        if found is None:
+            return None
+        if now - found.stored_at >= ttl_s:
+            del self._entries[(tenant, fingerprint)]
+            return None
+        return found
+
+    def put(self, tenant: str, fingerprint: str, entry: Cached) -> None:
+        self._entries[(tenant, fingerprint)] = entry
+        self._entries.move_to_end((tenant, fingerprint))
+        while len(self._entries) > MAX_ENTRIES:
+            self._entries.popitem(last=False)
+
+    def clear(self) -> None:
+        self._entries.clear()

@@ -1,0 +1,39 @@
+"""How did running a tool end?"""
+
+import asyncio
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from holdfast.model.errors import Code
+
+
+class Trace(StrEnum):
+    """What a failure proves about the effect."""
+
+    NONE = "none"
+    FINAL = "final"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """The upstream answered."""
+
+    value: Any
+    cached_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broke:
+    """It did not answer as it should have."""
+
+    trace: Trace
+    code: Code
+    message: str
+    retry_after_ms: int | None = None
+    late: asyncio.Task[Any] | None = None
+    """Still running: its answer settles the operation when it comes."""
+
+
+Result = Ran | Broke

@@ -1,0 +1,74 @@
+"""Run the tool: breaker outside, retries inside, one attempt at the core.
+
+A read may be answered from the cache. A write is tried again only where the upstream
+honours the key, so that many attempts are one effect.
+"""
+
+from holdfast.execution.attempt import attempt
+from holdfast.execution.cache import Cached
+from holdfast.execution.result import Broke, Ran, Result, Trace
+from holdfast.execution.retry import pause
+from holdfast.execution.runtime import Runtime
+from holdfast.model.call import Call
+from holdfast.model.errors import TABLE, Code
+
+_SICK = frozenset(
+    {Code.DEPENDENCY_UNAVAILABLE, Code.TIMEOUT, Code.INTERNAL, Code.OUTCOME_UNKNOWN, Code.RESOURCE_EXHAUSTED}
+)
+"""What counts against a tool's health; a tool that says no is well."""
+
+
+async def run(call: Call, runtime: Runtime) -> Result:
+    cached = _cached(call, runtime)
+    if cached is not None:
+        return cached
+    breaker = runtime.breaker(call.tool.contract.tool)
+    rest = breaker.admit()
+    if rest is not None:
+        return Broke(
+            trace=Trace.NONE,
+            code=Code.DEPENDENCY_UNAVAILABLE,
+            message=f"{call.tool.contract.tool!r} failed too often and is given a rest; nothing was sent",
+            retry_after_ms=int(rest * 1000) + 1,
+        )
+    result = await _tries(call, runtime)
+    if call.attempts == 0:
+        breaker.gave_up()
+    elif isinstance(result, Broke) and result.code in _SICK:
+        breaker.failed()
+    else:
+        breaker.succeeded()
+    return result
+
+
+async def _tries(call: Call, runtime: Runtime) -> Result:
+    contract = call.tool.contract
+    safe = not call.writes or contract.honours_key
+    retries = contract.runtime.max_retries if safe else 0
+    for number in range(1, retries + 2):
+        result = await attempt(call, runtime, number)
+        if isinstance(result, Ran) or result.late is not None or number > retries or call.cancelled:
+            return result
+        lost_write = result.code is Code.OUTCOME_UNKNOWN and safe
+        if not (TABLE[result.code].remedy().retryable or lost_write):
+            return result
+        wait_s = pause(number, result.retry_after_ms, runtime.jitter())
+        if runtime.clock.monotonic() + wait_s >= call.deadline:
+            return result  # no time for another try
+        await runtime.clock.sleep(wait_s)
+    raise AssertionError("the last try returns")
+
+
+def _cached(call: Call, runtime: Runtime) -> Ran | None:
+    ttl_s = call.tool.contract.runtime.cache_ttl_s
+    if ttl_s is None or call.writes:
+        return None
+    found = runtime.cache.get(call.principal.tenant, call.fingerprint, ttl_s, runtime.clock.monotonic())
+    return None if found is None else Ran(value=found.value, cached_at=found.retrieved_at)
+
+
+def remember(call: Call, value: object, runtime: Runtime) -> None:
+    """Keep a verified read for its time to live."""
+    if call.tool.contract.runtime.cache_ttl_s is not None and not call.writes:
+        entry = Cached(value, runtime.clock.monotonic(), runtime.clock.now())
+        runtime.cache.put(call.principal.tenant, call.fingerprint, entry)

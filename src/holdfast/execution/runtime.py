@@ -1,0 +1,55 @@
+"""What does execution own between calls?
+
+Upstreams and the things that protect them: a bulkhead per upstream, a breaker per
+tool, the read cache, and the work that outlived its deadline.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.execution.breaker import Breaker
+from holdfast.execution.cache import Cache
+from holdfast.ports import Clock, Upstream
+
+
+@dataclass(slots=True, kw_only=True)
+class Runtime:
+    upstreams: Mapping[str, Upstream]
+    clock: Clock
+    jitter: Callable[[], float] = random.random
+    cache: Cache = field(default_factory=Cache)
+    breakers: dict[str, Breaker] = field(default_factory=dict)
+    bulkheads: dict[str, asyncio.Semaphore] = field(default_factory=dict)
+    late: set[asyncio.Task[None]] = field(default_factory=set)
+    """Answers still on their way after their caller was told `unknown`."""
+
+    def breaker(self, tool: str) -> Breaker:
+        found = self.breakers.get(tool)
+        if found is None:
+            found = self.breakers[tool] = Breaker(self.clock)
+        return found
+
+    def bulkhead(self, upstream: str) -> asyncio.Semaphore:
+        found = self.bulkheads.get(upstream)
+        if found is None:
+            found = self.bulkheads[upstream] = asyncio.Semaphore(self.upstreams[upstream].concurrency)
+        return found
+
+    def keep(self, work: Awaitable[Any]) -> None:
+        """Let `work` finish in the background; `close` waits for it."""
+
+        async def finish() -> None:
+            await work
+
+        task = asyncio.create_task(finish())
+        self.late.add(task)
+        task.add_done_callback(self.late.discard)
+
+    async def close(self, patience_s: float) -> None:
+        if self.late:
+            await asyncio.wait(self.late, timeout=patience_s)
+        for upstream in self.upstreams.values():
+            await upstream.close()

@@ -1,0 +1,155 @@
+"""What really happened?
+
+One place for every upstream: the answer against its schema, errors hidden inside a
+success, sanity predicates, and postconditions read back from the target. Nothing
+unverified is called verified, and a write whose answer proves nothing is unknown,
+never failed.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from holdfast.execution.result import Broke, Ran, Result, Trace
+from holdfast.model.call import Call
+from holdfast.model.errors import Code
+from holdfast.model.expression import ExpressionError
+from holdfast.model.observation import Status
+from holdfast.model.vocabulary import Rung, Severity, State
+from holdfast.ports import Ports
+
+
+@dataclass(slots=True, kw_only=True)
+class Judged:
+    """The outcome, as far as it is known."""
+
+    status: Status
+    state: State
+    data: Any = None
+    code: Code | None = None
+    message: str | None = None
+    retry_after_ms: int | None = None
+    rung: Rung = Rung.DISPATCHED
+    warnings: list[str] = field(default_factory=list)
+    cached_at: float | None = None
+
+
+async def verify(call: Call, result: Result, ports: Ports) -> Judged:
+    if isinstance(result, Broke):
+        return _broken(result)
+    fault = _output_fault(call, result.value) or _in_band(call, result)
+    if isinstance(fault, Judged):
+        return fault
+    if fault is not None:
+        return _invalid(call, fault)
+    judged = Judged(
+        status=Status.DONE,
+        state=State.COMMITTED,
+        data=result.value,
+        rung=Rung.ACCEPTED,
+        cached_at=result.cached_at,
+    )
+    insane = _sanity(call, result.value, judged.warnings)
+    if insane is not None:
+        return _invalid(call, insane)
+    if call.tool.postconditions:
+        await _postconditions(call, judged, ports)
+    return judged
+
+
+def _broken(result: Broke) -> Judged:
+    if result.trace is Trace.UNKNOWN:
+        return Judged(
+            status=Status.UNKNOWN, state=State.UNKNOWN, code=Code.OUTCOME_UNKNOWN, message=result.message
+        )
+    state = State.NO_EFFECT if result.trace is Trace.NONE else State.FAILED_FINAL
+    return Judged(
+        status=Status.FAILED,
+        state=state,
+        code=result.code,
+        message=result.message,
+        retry_after_ms=result.retry_after_ms,
+    )
+
+
+def _output_fault(call: Call, value: Any) -> str | None:
+    try:
+        orjson.dumps(value)
+    except TypeError as error:
+        return f"the answer is not JSON data: {error}"
+    output = call.tool.output
+    if output is None or output.is_valid(value):
+        return None
+    faults = output.errors(value)
+    return "the answer does not fit its schema: " + "; ".join(
+        f"{f.path or '/'}: {f.message}" for f in faults[:5]
+    )
+
+
+def _invalid(call: Call, fault: str) -> Judged:
+    """A read with a bad answer failed; of a write with a bad answer nobody knows."""
+    if call.writes:
+        text = f"{fault}; the effect may or may not have happened"
+        return Judged(status=Status.UNKNOWN, state=State.UNKNOWN, code=Code.OUTCOME_UNKNOWN, message=text)
+    return Judged(status=Status.FAILED, state=State.NO_EFFECT, code=Code.OUTPUT_INVALID, message=fault)
+
+
+def _in_band(call: Call, result: Ran) -> Judged | str | None:
+    """A success that says failure; VER-1+."""
+    if call.tool.in_band is None:
+        return None
+    try:
+        name = call.tool.in_band.evaluate({"result": result.value})
+    except ExpressionError as error:
+        return str(error)
+    if not name:
+        return None
+    for rule in call.tool.contract.error_contract.rules:
+        if rule.match == name:
+            trace = Trace(rule.effect)
+            if trace is Trace.UNKNOWN and not call.writes:
+                trace = Trace.NONE
+            said = f"{call.tool.contract.tool!r} answered {name!r}"
+            return _broken(Broke(trace=trace, code=rule.code, message=said))
+    return f"the answer says {str(name)!r}, which the contract does not know"
+
+
+def _sanity(call: Call, value: Any, warnings: list[str]) -> str | None:
+    for rule in call.tool.sanity:
+        try:
+            if rule.holds.holds({"args": call.arguments, "result": value}):
+                continue
+            said = rule.message
+        except ExpressionError as error:
+            said = f"{rule.message} ({error})"
+        if rule.severity is Severity.CRITICAL:
+            return said
+        warnings.append(said)
+    return None
+
+
+async def _postconditions(call: Call, judged: Judged, ports: Ports) -> None:
+    """Read the target back; a target that is not as promised is a mismatch for a person."""
+    variables: dict[str, Any] = {"args": call.arguments, "result": judged.data}
+    judged.rung = Rung.VERIFIED
+    for post in call.tool.postconditions:
+        if post.delay_s:
+            await ports.clock.sleep(post.delay_s)
+        try:
+            seen = await ports.reader.read(
+                call.principal.tenant, post.read.tool, post.read.arguments.fill(variables)
+            )
+            if seen.status is not Status.DONE:
+                raise ExpressionError(f"{post.read.tool!r} answered {seen.status.value}")
+            holds = post.holds.holds(variables | {"state": seen.data})
+        except ExpressionError as error:
+            judged.rung = Rung.ACCEPTED
+            judged.warnings.append(f"could not be verified: {error}")
+            continue
+        if not holds:
+            judged.status, judged.state = Status.FAILED, State.FAILED_FINAL
+            judged.code = Code.COMPENSATION_REQUIRED if post.compensate else Code.EFFECT_MISMATCH
+            judged.message = f"the tool reported success, but {post.message}"
+            judged.rung = Rung.ACCEPTED
+            return

@@ -1,0 +1,1 @@
+"""One question per file, all of one shape; `lifecycle.GATES` gives their order."""

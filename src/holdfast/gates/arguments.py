@@ -1,0 +1,69 @@
+"""Are the arguments well-formed?
+
+Parsed, within limits, complete with defaults, valid against the closed schema and
+given a fingerprint. Everything wrong with them is told at once.
+"""
+
+from typing import Any
+
+from holdfast.model.call import Call
+from holdfast.model.canonical import NotCanonical, canonical, fingerprint
+from holdfast.model.errors import Code
+from holdfast.model.fields import FieldError
+from holdfast.model.keys import MAX_KEY, well_formed
+from holdfast.model.strict_json import ParseError, check, parse
+from holdfast.model.verdict import PASS, Refusal, Verdict
+from holdfast.ports import Ports
+
+_ORDER = (Code.STRUCTURAL_VIOLATION, Code.TYPE_MISMATCH, Code.OUT_OF_BOUNDS)
+"""With several kinds of fault the first of these names the refusal."""
+
+
+async def arguments(call: Call, ports: Ports) -> Verdict:
+    try:
+        value = _read(call.proposal.arguments, ports)
+    except ParseError as error:
+        code = Code.SYNTACTIC_PARSE_FAIL if error.code_hint == "syntax" else Code.OUT_OF_BOUNDS
+        return Refusal(code, f"arguments cannot be read: {error}", (_fault(error.path, "JSON", str(error)),))
+    if not isinstance(value, dict):
+        fault = _fault("", "object", f"arguments are {_kind(value)}, not an object")
+        return Refusal(Code.STRUCTURAL_VIOLATION, fault.message, (fault,))
+    value = call.tool.defaults.apply(value)
+    violations = [(Code(kind), fault) for kind, fault in call.tool.input.violations(value)]
+    if call.key is not None and not well_formed(call.key):
+        text = f"a key is 1 to {MAX_KEY} printable ASCII characters"
+        violations.append((Code.STRUCTURAL_VIOLATION, _fault("/key", text, f"key is malformed: {text}")))
+    if violations:
+        code = min((kind for kind, _ in violations), key=_ORDER.index)
+        faults = tuple(fault for _, fault in violations)
+        return Refusal(code, _summary(faults), faults)
+    try:
+        encoded = canonical(value)
+    except NotCanonical as error:
+        fault = _fault(error.path, "a number within 2**53", str(error))
+        return Refusal(Code.OUT_OF_BOUNDS, str(error), (fault,))
+    call.arguments = value
+    call.fingerprint = fingerprint(call.tool.contract.digest, encoded)
+    call.commitment = ports.secrets.commitment(call.principal.tenant, encoded)
+    return PASS
+
+
+def _read(raw: Any, ports: Ports) -> Any:
+    if isinstance(raw, str | bytes):
+        return parse(raw, ports.limits)
+    value = dict(raw) if not isinstance(raw, dict) and hasattr(raw, "keys") else raw
+    check(value, ports.limits)
+    return value
+
+
+def _fault(path: str, expected: str, message: str) -> FieldError:
+    return FieldError(path=path, expected=expected, actual="", message=message)
+
+
+def _kind(value: Any) -> str:
+    return "an array" if isinstance(value, list) else f"a {type(value).__name__}"
+
+
+def _summary(faults: tuple[FieldError, ...]) -> str:
+    first = faults[0].message
+    return first if len(faults) == 1 else f"{first} (and {len(faults) - 1} more, see field_errors)"

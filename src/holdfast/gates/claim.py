@@ -1,0 +1,56 @@
+"""Is the right to act ours?
+
+The last gate. Claim, grants, rates and intent become durable in one transaction
+before anything runs, and exactly one of any number of duplicates gets past here.
+Policy is asked once more if it changed on the way (LIF-6).
+"""
+
+from holdfast import settlement
+from holdfast.model.call import Call
+from holdfast.model.errors import Code
+from holdfast.model.verdict import PASS, Pass, Refusal, Verdict
+from holdfast.ports import Begun, Denied, Ports
+
+TRIES = 3
+"""A key freed between our look and our claim is tried again; more than this is a storm."""
+
+
+async def claim(call: Call, ports: Ports) -> Verdict:
+    changed = _policy_changed(call, ports)
+    if changed is not None:
+        return changed
+    if call.cancelled:
+        return Refusal(Code.CANCELLED, "cancelled before anything ran")
+    for _ in range(TRIES):
+        result = await ports.ledger.begin(call)
+        if isinstance(result, Begun):
+            call.operation = result.operation
+            if result.operation is not None:
+                call.id = result.operation.call_id
+            return PASS
+        if isinstance(result, Denied):
+            return Refusal(result.code, result.message, retry_after_ms=result.retry_after_ms)
+        verdict = await settlement.answer(call, result.operation, ports)
+        if not isinstance(verdict, Pass):
+            return verdict
+    return Refusal(Code.KEY_IN_USE, "others keep taking this key; wait, then retry", retry_after_ms=1_000)
+
+
+def _policy_changed(call: Call, ports: Ports) -> Refusal | None:
+    before = call.decision
+    if before.version == ports.policy.version:
+        return None
+    now = ports.policy.decide(call)
+    if not now.allow:
+        return Refusal(
+            Code.POLICY_VIOLATION, f"policy changed and no longer allows this call: {'; '.join(now.reasons)}"
+        )
+    if now.floor.rank > before.floor.rank:
+        call.alarms.append(
+            f"the need for approval rose from {before.floor.value} to {now.floor.value} in mid-flow"
+        )
+        return Refusal(
+            Code.POLICY_VIOLATION, "policy changed and now needs more approval; propose the call again"
+        )
+    call.decision = now
+    return None

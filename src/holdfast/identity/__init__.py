@@ -1,0 +1,12 @@
+"""Who is calling?
+
+`Identity` turns the headers of a request, or the person at a terminal, into a
+`Principal` whose scopes are already narrowed to what user, agent and key all allow.
+"""
+
+from holdfast.identity.grants import Grant
+from holdfast.identity.identity import Identity, Unauthenticated
+from holdfast.identity.keys import mint
+from holdfast.identity.people import Agent, Key, Person
+
+__all__ = ["Agent", "Grant", "Identity", "Key", "Person", "Unauthenticated", "mint"]

@@ -1,0 +1,251 @@
+"""The life of one tool call. Read this file first.
+
+A proposal is untrusted: a model wrote it. An observation is the only thing that ever
+goes back. In between stand the gates, in this order and no other. Nothing runs
+before the claim is durable, and nobody is told `done` before the outcome is.
+"""
+
+import logging
+
+from holdfast import settlement
+from holdfast.execution.attempt import judge
+from holdfast.execution.observe import observe
+from holdfast.execution.preview import preview
+from holdfast.execution.result import Broke
+from holdfast.execution.run import remember, run
+from holdfast.execution.runtime import Runtime
+from holdfast.execution.verify import Judged, verify
+from holdfast.gates.approval import approval
+from holdfast.gates.arguments import arguments
+from holdfast.gates.authorize import authorize
+from holdfast.gates.claim import claim
+from holdfast.gates.limits import limits
+from holdfast.gates.policy import policy
+from holdfast.gates.replay import replay
+from holdfast.gates.resolve import resolve
+from holdfast.gates.semantics import semantics
+from holdfast.gates.state import state
+from holdfast.model.call import Call, Proposal
+from holdfast.model.errors import Code, StoreError, remedy
+from holdfast.model.observation import Observation, Status
+from holdfast.model.tool import Tool
+from holdfast.model.verdict import PASS, Hold, Pass, Refusal, Replay, Verdict
+from holdfast.model.vocabulary import State
+from holdfast.ports import Gate, Ports
+
+log = logging.getLogger(__name__)
+
+GATES: tuple[Gate, ...] = (
+    resolve,  # which tool, which version, under which key
+    authorize,  # may this principal use it at all
+    arguments,  # are the arguments well-formed
+    semantics,  # do they make sense together
+    policy,  # is this call allowed, and on what condition
+    replay,  # has this call already been answered
+    state,  # is the world still as the caller believes
+    limits,  # is there budget and rate left
+    approval,  # has a person said yes, where one must
+    claim,  # is the right to act ours
+)
+
+UNASKED_BY_PREVIEWS: frozenset[Gate] = frozenset({replay, limits, approval, claim})
+"""A preview takes nothing and promises nothing; DEC-5."""
+
+PHASES: dict[str, str] = {
+    "resolve": "Request",
+    "authorize": "Authorize",
+    "arguments": "Validate",
+    "semantics": "Validate",
+    "policy": "Authorize",
+    "replay": "Validate",
+    "state": "Validate",
+    "limits": "Authorize",
+    "approval": "Authorize",
+    "claim": "Authorize",
+}
+"""S1's name for the part of a call's life each gate belongs to; then Execute, Verify, Return."""
+
+
+def receive(proposal: Proposal, ports: Ports) -> Call:
+    """A proposal has come in: from here on it is a call, with a name and a deadline."""
+    started = ports.clock.monotonic()
+    patience = float("inf") if proposal.deadline_ms is None else proposal.deadline_ms / 1000
+    return Call(
+        proposal=proposal,
+        id=ports.ids.call(),
+        trace_id=proposal.trace_id or ports.ids.trace(),
+        nonce=ports.ids.nonce(),
+        queued_at=ports.clock.now(),
+        started=started,
+        deadline=started + patience,
+    )
+
+
+async def live(call: Call, ports: Ports, runtime: Runtime, gates: tuple[Gate, ...] = GATES) -> Observation:
+    """Take `call` through every gate, run it if all pass, and record what happened."""
+    verdict = await admit(call, ports, gates)
+    match verdict:
+        case Pass() if call.previewing:
+            return await recorded(call, await preview(call, ports), ports)
+        case Pass():
+            return await act(call, ports, runtime)
+        case Refusal():
+            return await recorded(call, refused(call, verdict, ports), ports, verdict.private)
+        case Hold():
+            return await recorded(call, held(call, verdict, ports), ports)
+        case Replay(earlier):
+            return await recorded(call, earlier.as_replayed(), ports)
+
+
+async def admit(call: Call, ports: Ports, gates: tuple[Gate, ...]) -> Verdict:
+    """Ask each gate in turn; the first that does not pass decides."""
+    for gate in gates:
+        name: str = gate.__name__
+        if gate in UNASKED_BY_PREVIEWS and call.previewing:
+            continue
+        try:
+            verdict = await gate(call, ports)
+        except StoreError as error:
+            log.error("call %s: gate %s: %s", call.id, name, error)
+            verdict = Refusal(Code.RESOURCE_EXHAUSTED, "the store cannot be used right now; nothing ran")
+        except Exception:  # a gate that breaks is a gate that is shut
+            log.exception("call %s: gate %s broke", call.id, name)
+            verdict = Refusal(
+                Code.INTERNAL, f"gate {name!r} broke, so nothing ran; the operator's log says why"
+            )
+        call.verdicts.append((name, verdict))
+        if not isinstance(verdict, Pass):
+            return verdict
+    return PASS
+
+
+async def act(call: Call, ports: Ports, runtime: Runtime) -> Observation:
+    """The claim is ours: run, verify, and make the outcome durable before telling anyone."""
+    try:
+        result = await run(call, runtime)
+        judged = await verify(call, result, ports)
+    except Exception:  # whatever went wrong in here, a write may have happened
+        log.exception("call %s: execution broke", call.id)
+        return await finished(call, _broke_inside(call), ports)
+    if judged.status is Status.DONE:
+        remember(call, judged.data, runtime)
+    if isinstance(result, Broke) and result.late is not None:
+        runtime.keep(settle_late(call, result, ports))
+    return await finished(call, judged, ports)
+
+
+async def finished(call: Call, judged: Judged, ports: Ports) -> Observation:
+    """Write the outcome; what cannot be written is not done."""
+    observation = observe(call, judged, ports)
+    try:
+        ours = await ports.ledger.finish(call, observation, judged.state if call.writes else None)
+    except StoreError as error:
+        log.error("call %s: the outcome could not be written: %s", call.id, error)
+        return observe(call, _unwritten(call), ports)
+    if ours or call.operation is None:
+        return await _probed(call, observation, ports)
+    now = await ports.ledger.find(call.operation.ref)  # somebody settled it while we were away
+    return settlement.current(now or call.operation)
+
+
+async def _probed(call: Call, observation: Observation, ports: Ports) -> Observation:
+    """An outcome that got lost with time to spare may be found at once."""
+    in_time = ports.clock.monotonic() < call.deadline
+    if (
+        observation.status is not Status.UNKNOWN
+        or call.tool.probe is None
+        or call.operation is None
+        or not in_time
+    ):
+        return observation
+    now = await ports.ledger.find(call.operation.ref)
+    if now is None or now.state is not State.UNKNOWN:
+        return observation
+    return settlement.current(await settlement.settle(now, call.tool, ports))
+
+
+async def settle_late(call: Call, result: Broke, ports: Ports) -> None:
+    """An answer that came after its caller was told `unknown` still settles the operation."""
+    assert result.late is not None  # noqa: S101  # only such results are kept
+    try:
+        await ports.clock.until(result.late)
+        judged = await verify(call, judge(call, result.late), ports)
+        await ports.ledger.finish(call, observe(call, judged, ports), judged.state)
+    except Exception:
+        log.exception("call %s: its late answer could not be written; it stays unknown", call.id)
+
+
+async def recorded(
+    call: Call, observation: Observation, ports: Ports, private: Code | None = None
+) -> Observation:
+    """Nothing ran: one record, and the answer."""
+    for alarm in call.alarms:
+        log.warning("security: call %s by %s: %s", call.id, call.principal.id, alarm)
+    try:
+        await ports.ledger.refuse(call, observation, private or observation.code)
+    except StoreError as error:
+        log.error("call %s: its refusal could not be recorded: %s", call.id, error)
+    return observation
+
+
+def refused(call: Call, refusal: Refusal, ports: Ports) -> Observation:
+    message = refusal.message
+    if call.earlier is not None and call.earlier.call_id not in message:
+        message += f" (this key has call {call.earlier.call_id!r}, {call.earlier.state.value})"
+    return _unrun(
+        call,
+        ports,
+        status=Status.REFUSED,
+        code=refusal.code,
+        message=message,
+        field_errors=refusal.field_errors,
+        remedy=remedy(refusal.code, refusal.retry_after_ms, refusal.next_action),
+        data=refusal.data,
+    )
+
+
+def held(call: Call, hold: Hold, ports: Ports) -> Observation:
+    code = Code.APPROVAL_REQUIRED
+    return _unrun(
+        call,
+        ports,
+        status=Status.HELD,
+        code=code,
+        message=hold.message,
+        remedy=remedy(code),
+        approval=hold.approval,
+    )
+
+
+def _unrun(call: Call, ports: Ports, **said: object) -> Observation:
+    tool: Tool | None = getattr(call, "tool", None)  # unset when resolve itself refused
+    decision = getattr(call, "decision", None)
+    if said.get("code") is Code.TOOL_NOT_FOUND:
+        tool = None  # nothing about it may be told
+    return Observation(
+        call_id=call.id,
+        tool=call.proposal.tool.partition("@")[0],
+        version=None if tool is None else tool.contract.version,
+        policy_decision_id=None if decision is None else decision.id,
+        trace_id=call.trace_id,
+        latency_ms=round((ports.clock.monotonic() - call.started) * 1000, 3),
+        key=call.key,
+        key_source=call.key_source,
+        warnings=() if tool is None else tuple(call.warnings),
+        **said,  # type: ignore[arg-type]
+    )
+
+
+def _broke_inside(call: Call) -> Judged:
+    text = "the gateway broke while running this call; the operator's log says why"
+    if call.writes and call.attempts:
+        return Judged(status=Status.UNKNOWN, state=State.UNKNOWN, code=Code.OUTCOME_UNKNOWN, message=text)
+    return Judged(status=Status.FAILED, state=State.NO_EFFECT, code=Code.INTERNAL, message=text)
+
+
+def _unwritten(call: Call) -> Judged:
+    """The effect may have happened and could not be written down; AUD-5."""
+    text = "the store could not take the outcome; ask again with the same key"
+    if call.writes:
+        return Judged(status=Status.UNKNOWN, state=State.UNKNOWN, code=Code.OUTCOME_UNKNOWN, message=text)
+    return Judged(status=Status.FAILED, state=State.NO_EFFECT, code=Code.RESOURCE_EXHAUSTED, message=text)

@@ -1,0 +1,1 @@
+"""The vocabulary: frozen data without I/O. Imports nothing else of Holdfast."""

@@ -1,0 +1,141 @@
+"""What was asked for, and what has the gateway made of it so far?
+
+A proposal is untrusted: a model wrote it. A call is one logical operation on its
+way through the gates.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from holdfast.model.operation import Operation, OperationRef
+from holdfast.model.stage import Stage
+from holdfast.model.vocabulary import Effect, Environment, Floor, KeySource, SafetyMode, ToolStatus
+
+if TYPE_CHECKING:
+    from holdfast.model.tool import Tool
+    from holdfast.model.verdict import Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Principal:
+    """Who is calling: a chain user -> agent, in one tenant."""
+
+    tenant: str = "default"
+    user: str
+    agent: str = "cli"
+    roles: frozenset[str] = frozenset()
+    scopes: frozenset[str] = frozenset()
+    trust: int = 0
+    system: bool = False
+    """The gateway itself, reading on behalf of a gate."""
+
+    @cached_property
+    def id(self) -> str:
+        """User and agent, never a token or a session; unambiguous whatever they contain."""
+        return f"{quote(self.user, safe='@.-')}/{quote(self.agent, safe='@.-')}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    tool: str
+    arguments: Mapping[str, Any] | str | bytes
+    principal: Principal
+    version: str | None = None
+    key: str | None = None
+    task: str | None = None
+    step: str | None = None
+    session: str | None = None
+    deadline_ms: int | None = None
+    if_match: str | None = None
+    approval_token: str | None = None
+    preview: bool = False
+    trace_id: str | None = None
+    environment: Environment = Environment.DEV
+    safety_mode: SafetyMode = SafetyMode.NORMAL
+    request_key: str | None = None
+    """A key the protocol made for a client that knows none; IDM-1."""
+    depth: int = 0
+    """1 for the gateway's own readings, which may not read further."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What policy says about one call, with its reasons."""
+
+    id: str
+    allow: bool
+    reasons: tuple[str, ...] = ()
+    floor: Floor = Floor.NONE
+    """The least approval policy asks for; the contract's own floor may ask for more."""
+    risk: str = "low"
+    version: str = "none"
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """One tool call on its way through the gates.
+
+    Fields below the line are unset until the gate named beside them has passed, so
+    reading one too early is an AttributeError and not a silent None.
+    """
+
+    proposal: Proposal
+    id: str
+    trace_id: str
+    nonce: str
+    queued_at: float  # wall clock
+    started: float  # monotonic
+    deadline: float  # monotonic; narrowed by resolve
+    verdicts: list[tuple[str, "Verdict"]] = field(default_factory=list)
+    staged: list[tuple[str, Stage]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    alarms: list[str] = field(default_factory=list)
+    """Security events this call raised; they go into its record."""
+    cancelled: bool = False
+    rerun_unknown: bool = False
+    """The upstream honours the key, so an unknown outcome may be tried again."""
+    version_problem: str | None = None  # resolve: told only after authorize
+    dispatched_at: float | None = None
+    attempts: int = 0
+    work: Any = None
+    """The attempt under way, so that a read can be cancelled."""
+    earlier: Operation | None = None  # resolve: what the ledger already knows of this key
+    operation: Operation | None = None  # claim: what this call owns
+    key: str | None = None  # resolve
+    key_source: KeySource | None = None  # resolve
+    commitment: str | None = None  # arguments
+    # ----------------------------------------------------------------------
+    tool: "Tool" = field(init=False, repr=False)  # resolve
+    status: ToolStatus = field(init=False, repr=False)  # resolve
+    upstream: str = field(init=False, repr=False)  # resolve
+    arguments: dict[str, Any] = field(init=False, repr=False)  # arguments
+    fingerprint: str = field(init=False, repr=False)  # arguments
+    decision: Decision = field(init=False, repr=False)  # policy
+
+    @property
+    def principal(self) -> Principal:
+        return self.proposal.principal
+
+    @property
+    def ref(self) -> OperationRef | None:
+        """The operation's name, once it has a key."""
+        if self.key is None:
+            return None
+        return OperationRef(self.principal.tenant, self.principal.id, self.tool.contract.tool, self.key)
+
+    @property
+    def writes(self) -> bool:
+        return self.tool.contract.transactional.effect is not Effect.READ_ONLY
+
+    @property
+    def previewing(self) -> bool:
+        """Asked for, or forced on every write by the safety mode."""
+        if self.proposal.preview:
+            return True
+        return self.proposal.safety_mode is SafetyMode.DRY_RUN and self.writes
+
+    def stage(self, gate: str, write: Stage) -> None:
+        self.staged.append((gate, write))

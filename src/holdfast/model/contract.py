@@ -1,0 +1,314 @@
+"""What does one tool version promise?
+
+A contract is complete, versioned, hashed and immutable. Its first part is the
+affordance, which a model may see; everything else is the system face and never
+leaves the gateway. What can be derived (mutation class, approval mode, S4's
+transaction semantics) is not declared: see `derive`.
+"""
+
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from holdfast.model import defaults
+from holdfast.model.canonical import digest
+from holdfast.model.errors import Code
+from holdfast.model.vocabulary import (
+    DataClass,
+    Effect,
+    Egress,
+    Floor,
+    Operation,
+    Reach,
+    Severity,
+    TimeoutClass,
+    ToolStatus,
+    Undo,
+)
+
+SCHEMA_VERSION = "1"
+"""Version of the contract document itself; its JSON Schema is published in docs/reference."""
+
+NAMESPACE = re.compile(r"[a-z0-9-]{1,32}")
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+JsonObject = dict[str, Any]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=4096)]
+Cel = Annotated[str, StringConstraints(min_length=1, max_length=2048)]
+"""A predicate or value in the Common Expression Language."""
+ToolName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{1,32}\.[a-zA-Z0-9_-]{1,64}$")]
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Checked anew, and without what was computed from the old values."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields} | dict(update or {})
+        return type(self).model_validate(deepcopy(fields) if deep else fields)
+
+
+class Identity(Part):
+    namespace: Annotated[str, StringConstraints(pattern=f"^{NAMESPACE.pattern}$")]
+    name: Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")]
+    version: str
+    """Semantic version of this contract."""
+    owner: Annotated[str, StringConstraints(min_length=1, max_length=128)] = "unowned"
+    status: ToolStatus = ToolStatus.ACTIVE
+    deprecated_on: str | None = None
+    sunset_on: str | None = None
+    successor: str | None = None
+    migration_guide: str | None = None
+    tags: tuple[str, ...] = ()
+    """Capability tags: tools that share one can stand in for each other."""
+
+
+class Example(Part):
+    description: Text
+    arguments: JsonObject
+
+
+class Affordance(Part):
+    """The part a model may see. Advisory: nothing here is relied on."""
+
+    description: Text
+    input_schema: JsonObject
+    output_schema: JsonObject = Field(default_factory=dict)
+    use_when: tuple[Text, ...] = ()
+    do_not_use_when: tuple[Text, ...] = ()
+    preconditions: tuple[Text, ...] = ()
+    side_effects: Text = ""
+    repair_hints: tuple[Text, ...] = ()
+    examples: tuple[Example, ...] = ()
+
+
+class RateLimit(Part):
+    calls: int = Field(ge=1)
+    per_s: float = Field(gt=0)
+
+
+class Cost(Part):
+    currency: str = "USD"
+    per_call: float = Field(default=0.0, ge=0)
+    unit: Literal["call", "token", "second", "transaction", "custom"] = "call"
+    categories: tuple[str, ...] = ()
+
+
+class Sla(Part):
+    p99_ms: int | None = Field(default=None, ge=1)
+    availability: float | None = Field(default=None, gt=0, le=1)
+
+
+class Runtime(Part):
+    timeout_class: TimeoutClass = TimeoutClass.STANDARD
+    timeout_ms: int | None = Field(default=None, ge=1)
+    """Narrows the class; never widens it."""
+    reach: Reach = Reach.LOCAL
+    max_retries: int = Field(default=defaults.RETRIES, ge=0, le=10)
+    cache_ttl_s: float | None = Field(default=None, gt=0)
+    """Only for READ_ONLY tools."""
+    rate_limit: RateLimit | None = None
+    cost: Cost = Cost()
+    sla: Sla | None = None
+    sandbox_tier: Annotated[int, Field(ge=0, le=3)] | None = None
+
+    @cached_property
+    def timeout_s(self) -> float:
+        limit = defaults.TIMEOUT_S[self.timeout_class]
+        return limit if self.timeout_ms is None else min(limit, self.timeout_ms / 1000)
+
+
+class Security(Part):
+    required_scopes: tuple[str, ...] = ()
+    tenant_scoped: bool = True
+    tenant_argument: str | None = None
+    """An argument that names a tenant; it must be the caller's own."""
+    secrets: Literal["gateway_injected", "execution_sandbox", "none"] = "none"
+    data_class: DataClass = DataClass.INTERNAL
+    egress: Egress = Egress.NONE
+    approval_floor: Floor = Floor.NONE
+
+
+class EffectEntry(Part):
+    """One line of the effect manifest."""
+
+    resource: Annotated[str, StringConstraints(min_length=1, max_length=256)]
+    operation: Operation
+    scope: Annotated[str, StringConstraints(min_length=1, max_length=256)]
+
+
+class Reading(Part):
+    """A call to a READ_ONLY tool. Argument strings that start with `=` are CEL."""
+
+    tool: ToolName
+    arguments: JsonObject = Field(default_factory=dict)
+
+
+class Rule(Part):
+    """A predicate that must hold, and what to tell the caller when it does not."""
+
+    holds: Cel
+    message: Text
+    path: str = ""
+
+
+class Sanity(Rule):
+    severity: Severity = Severity.WARNING
+    kind: Literal["temporal", "range", "referential", "cardinality", "self_consistency"] = "range"
+
+
+class StateCheck(Part):
+    """How to look at the target before touching it; VAL-5."""
+
+    read: Reading
+    version: Cel | None = None
+    """Gives the version or ETag that `if_match` is compared with."""
+    rules: tuple[Rule, ...] = ()
+    """The target exists, is unlocked and in a valid state; over `args` and `state`."""
+
+
+class Postcondition(Part):
+    read: Reading
+    holds: Cel
+    """Over `args`, `result` and `state`."""
+    message: Text = "the target is not in the expected state"
+    delay_s: float = Field(default=0.0, ge=0, le=60)
+    on_failure: Literal["escalate", "compensate"] = "escalate"
+
+
+class Probe(Part):
+    """A read that can tell afterwards whether the effect happened."""
+
+    read: Reading
+    committed: Cel
+    """True over `args`, `key` and `state` when the effect happened."""
+    result: Cel | None = None
+    """Rebuilds the tool's answer from `state`, `args` and `key`."""
+    settle_after_s: float = Field(default=defaults.SETTLE_AFTER_S, ge=0)
+    """A negative answer counts only this long after the attempt's deadline."""
+
+
+class Preview(Part):
+    """What would happen. Without `read` it can only show the arguments, and says so."""
+
+    read: Reading | None = None
+
+
+class Compensation(Part):
+    tool: ToolName
+    arguments: JsonObject = Field(default_factory=dict)
+    """Strings that start with `=` are CEL over `args` and `result`."""
+
+
+class Verification(Part):
+    """What the caller should check later, where the gateway cannot."""
+
+    target: Text
+    expected: JsonObject = Field(default_factory=dict)
+    delay_s: int = Field(default=0, ge=0)
+
+
+class Transactional(Part):
+    effect: Effect
+    undo: Undo = Undo.NONE
+    manifest: tuple[EffectEntry, ...] = ()
+    compensation: Compensation | None = None
+    rollback_plan: Text = ""
+    preview: Preview | None = None
+    probe: Probe | None = None
+    postconditions: tuple[Postcondition, ...] = ()
+    verification: Verification | None = None
+
+
+class Idempotency(Part):
+    """How the caller's key is mapped onto what the upstream offers; IDM-7."""
+
+    upstream: Literal["none", "argument", "header", "meta", "transaction"] = "none"
+    """`none`: the upstream knows no keys. Else where the key goes, and the upstream honours it."""
+    name: str | None = None
+    """The argument or header that carries the key."""
+    window_s: float | None = Field(default=None, gt=0)
+
+    @property
+    def honoured(self) -> bool:
+        return self.upstream != "none"
+
+
+class Observability(Part):
+    trace_attributes: tuple[str, ...] = ()
+    audit_required: bool = True
+
+
+class ErrorRule(Part):
+    """Turns an upstream's own error into a code."""
+
+    match: Annotated[str, StringConstraints(min_length=1, max_length=256)]
+    """An exception's class name, or a value found by `in_band`."""
+    code: Code
+    effect: Literal["none", "final", "unknown"] = "unknown"
+    """What the error proves: nothing happened, it failed for good, or nobody knows."""
+
+
+class ErrorContract(Part):
+    error_schema: JsonObject = Field(default_factory=dict)
+    in_band: Cel | None = None
+    """Over `result`: the name of the error inside a successful answer, or an empty string."""
+    rules: tuple[ErrorRule, ...] = ()
+
+
+_LIFE = {"status", "deprecated_on", "sunset_on", "successor", "migration_guide"}
+
+
+class Contract(Part):
+    """The complete promise of one tool version."""
+
+    identity: Identity
+    affordance: Affordance
+    runtime: Runtime = Runtime()
+    security: Security = Security()
+    transactional: Transactional
+    idempotency: Idempotency | None = None
+    observability: Observability = Observability()
+    error_contract: ErrorContract = ErrorContract()
+    semantics: tuple[Rule, ...] = ()
+    """Cross-field rules over `args`."""
+    lookups: dict[str, Reading] = Field(default_factory=dict)
+    """State that `semantics` may use under these names."""
+    state: StateCheck | None = None
+    sanity: tuple[Sanity, ...] = ()
+    """Predicates over `args` and `result`."""
+
+    @cached_property
+    def tool(self) -> str:
+        return f"{self.identity.namespace}.{self.identity.name}"
+
+    @property
+    def version(self) -> str:
+        return self.identity.version
+
+    @property
+    def effect(self) -> Effect:
+        return self.transactional.effect
+
+    @cached_property
+    def digest(self) -> str:
+        """Names exactly this promise; approvals, claims and policies bind to it.
+
+        Where the version stands in its life is not part of the promise: deprecating a
+        tool must not turn the replay of an old key into a mismatch.
+        """
+        return digest(self.model_dump(mode="json", exclude={"identity": _LIFE}))
+
+    @cached_property
+    def window_s(self) -> float:
+        """How long a key of this tool is remembered at least; IDM-6."""
+        declared = self.idempotency.window_s if self.idempotency else None
+        return max(declared or 0.0, defaults.dedup_window(self.runtime.timeout_class))
+
+    @property
+    def honours_key(self) -> bool:
+        return self.idempotency is not None and self.idempotency.honoured

@@ -1,0 +1,204 @@
+"""Which part of a contract does each keyword of `@tool` fill?"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict
+
+from pydantic import ValidationError
+
+from holdfast.model.contract import (
+    Affordance,
+    Compensation,
+    Contract,
+    Cost,
+    EffectEntry,
+    ErrorContract,
+    ErrorRule,
+    Example,
+    Idempotency,
+    Identity,
+    Observability,
+    Part,
+    Postcondition,
+    Preview,
+    Probe,
+    RateLimit,
+    Reading,
+    Rule,
+    Runtime,
+    Sanity,
+    Security,
+    Sla,
+    StateCheck,
+    Transactional,
+    Verification,
+)
+from holdfast.model.errors import AdmissionError
+from holdfast.model.explain import explain, nearest
+from holdfast.model.signature import Signature
+from holdfast.model.tool import Check
+from holdfast.model.vocabulary import (
+    DataClass,
+    Effect,
+    Egress,
+    Floor,
+    Reach,
+    TimeoutClass,
+    ToolStatus,
+    Undo,
+)
+
+Json = Mapping[str, Any]
+Entry = EffectEntry | tuple[str, str, str] | Json
+
+
+class Declaration(TypedDict, total=False):
+    """Everything a contract can say, flat. A part may be given as its model or as a mapping.
+
+    In a mapping, a `tool` without a namespace is one of the same namespace, and may be the decorated
+    function itself.
+    """
+
+    undo: Undo
+    name: str
+    version: str
+    owner: str
+    status: ToolStatus
+    deprecated_on: str
+    sunset_on: str
+    successor: str
+    migration_guide: str
+    tags: Sequence[str]
+
+    description: str
+    use_when: Sequence[str]
+    do_not_use_when: Sequence[str]
+    preconditions: Sequence[str]
+    side_effects: str
+    repair_hints: Sequence[str]
+    examples: Sequence[Example | Json]
+
+    timeout_class: TimeoutClass
+    timeout_ms: int
+    reach: Reach
+    max_retries: int
+    cache_ttl_s: float
+    rate_limit: RateLimit | Json
+    cost: Cost | Json
+    sla: Sla | Json
+    sandbox_tier: int
+
+    scopes: Sequence[str]
+    floor: Floor
+    tenant_scoped: bool
+    tenant_argument: str
+    secrets: Literal["gateway_injected", "execution_sandbox", "none"]
+    data_class: DataClass
+    egress: Egress
+
+    manifest: Sequence[Entry]
+    compensation: Compensation | Json
+    rollback_plan: str
+    preview: Preview | Json
+    probe: Probe | Json
+    postconditions: Sequence[Postcondition | Json]
+    verification: Verification | Json
+
+    idempotency: Idempotency | Json | Literal["none", "meta", "transaction"]
+    trace_attributes: Sequence[str]
+    audit_required: bool
+    error_schema: Json
+    in_band: str
+    errors: Sequence[ErrorRule | Json]
+
+    semantics: Sequence[Rule | Json]
+    lookups: Mapping[str, Reading | Json]
+    state: StateCheck | Json
+    sanity: Sequence[Sanity | Json]
+    checks: Sequence[Check]
+
+
+_SECTIONS: dict[str, type[Part]] = {
+    "identity": Identity,
+    "affordance": Affordance,
+    "runtime": Runtime,
+    "security": Security,
+    "transactional": Transactional,
+    "observability": Observability,
+    "error_contract": ErrorContract,
+}
+_SHORT = {
+    "scopes": ("security", "required_scopes"),
+    "floor": ("security", "approval_floor"),
+    "errors": ("error_contract", "rules"),
+}
+_PLACES: dict[str, tuple[str, str]] = {
+    field: (section, field) for section, part in _SECTIONS.items() for field in part.model_fields
+} | _SHORT
+
+
+def declare(
+    name: str, namespace: str, effect: Effect, signature: Signature, declared: Declaration
+) -> Contract:
+    """The contract of a function; raises AdmissionError with every reason."""
+    tool = f"{namespace}.{name}"
+    known = sorted(Declaration.__annotations__)
+    unknown = [
+        f"keyword '{word}' is not known; {nearest(word, known)}" for word in declared if word not in known
+    ]
+    if unknown:
+        raise AdmissionError(tool, unknown)
+    try:
+        document = _document(name, namespace, signature, declared)
+        document["transactional"]["effect"] = effect
+        return Contract.model_validate(document)
+    except ValidationError as error:
+        raise AdmissionError(tool, explain(error, Contract)) from None
+
+
+def _document(name: str, namespace: str, signature: Signature, declared: Declaration) -> dict[str, Any]:
+    document: dict[str, Any] = {section: {} for section in _SECTIONS}
+    document["identity"] |= {"namespace": namespace, "name": name, "version": "1.0.0"}
+    document["affordance"] |= {
+        "description": signature.description,
+        "input_schema": signature.input_schema,
+        "output_schema": signature.output_schema,
+    }
+    for keyword, value in declared.items():
+        if keyword in ("name", "checks"):
+            continue
+        if keyword in _PLACES:
+            section, field = _PLACES[keyword]
+            document[section][field] = _full(keyword, value, namespace)
+        else:
+            document[keyword] = _full(keyword, value, namespace)
+    return document
+
+
+def _full(keyword: str, value: Any, namespace: str) -> Any:
+    """Short forms written out."""
+    if keyword == "manifest":
+        fields = tuple(EffectEntry.model_fields)
+        return [dict(zip(fields, e, strict=False)) if isinstance(e, tuple | list) else e for e in value]
+    if keyword == "idempotency" and isinstance(value, str):
+        return {"upstream": value}
+    if keyword in ("compensation", "preview", "probe", "postconditions", "lookups", "state"):
+        return _qualified(value, namespace)
+    return value
+
+
+def _qualified(value: Any, namespace: str) -> Any:
+    match value:
+        case Mapping():
+            return {key: _member(key, member, namespace) for key, member in value.items()}
+        case list() | tuple():
+            return [_qualified(item, namespace) for item in value]
+    return value
+
+
+def _member(key: str, value: Any, namespace: str) -> Any:
+    if key == "arguments":
+        return value
+    if key != "tool" or isinstance(value, Mapping):
+        return _qualified(value, namespace)
+    name = value if isinstance(value, str) else getattr(value, "name", value)
+    return f"{namespace}.{name}" if isinstance(name, str) and "." not in name else name

@@ -1,0 +1,140 @@
+"""Which figures hold when nobody says otherwise?
+
+One table (FIG-1). Every figure is a constant with its reason; `FIGURES` lists them
+for the reference page, which a test compares with this file.
+"""
+
+from typing import NamedTuple, TypeVar
+
+from holdfast.model.vocabulary import TimeoutClass
+
+
+class Figure(NamedTuple):
+    name: str
+    value: float
+    unit: str
+    why: str
+
+
+FIGURES: list[Figure] = []
+
+N = TypeVar("N", int, float)
+
+
+def _figure(name: str, value: N, unit: str, why: str) -> N:
+    FIGURES.append(Figure(name, value, unit, why))
+    return value
+
+
+INTERACTIVE_S = _figure(
+    "interactive_s", 0.5, "s", "timeout class `interactive`: in-memory work and cache look-ups"
+)
+STANDARD_S = _figure("standard_s", 5.0, "s", "timeout class `standard`: a query or an API call")
+LONG_RUNNING_S = _figure("long_running_s", 300.0, "s", "timeout class `long_running`: builds, large files")
+ASYNC_S = _figure(
+    "async_s", 86_400.0, "s", "timeout class `async`: submit and poll; the longest a job is waited for"
+)
+BREAKER_FAILURES = _figure(
+    "breaker_failures", 5, "failures", "a breaker opens after this many failures in its window"
+)
+BREAKER_OPEN_S = _figure(
+    "breaker_open_s",
+    30.0,
+    "s",
+    "how long an open breaker refuses before one half-open trial; also its window",
+)
+RETRIES = _figure("retries", 3, "retries", "extra attempts at a retryable and safe call")
+RETRY_BASE_S = _figure("retry_base_s", 0.2, "s", "wait before the first retry; doubles each time")
+RETRY_CAP_S = _figure("retry_cap_s", 10.0, "s", "no single wait between retries is longer")
+RETRY_JITTER = _figure("retry_jitter", 0.25, "share", "each wait is moved by up to this share either way")
+CONNECT_S = _figure("connect_s", 5.0, "s", "connecting to an upstream")
+STDIO_READ_S = _figure("stdio_read_s", 30.0, "s", "one read from a stdio upstream")
+PROBES_TO_UNAVAILABLE = _figure(
+    "probes_to_unavailable", 3, "probes", "failed liveness probes before an upstream's tools are unavailable"
+)
+LIVENESS_S = _figure("liveness_s", 30.0, "s", "between liveness probes")
+DISCOVERY_TTL_S = _figure("discovery_ttl_s", 300.0, "s", "how long a discovered tool list is believed")
+GRANT_S = _figure("grant_s", 3600.0, "s", "life of a grant of scopes")
+GRANT_REFRESH_S = _figure("grant_refresh_s", 60.0, "s", "a grant is refreshed this long before it ends")
+APPROVAL_S = _figure("approval_s", 600.0, "s", "an unanswered approval is denied after this long")
+ESCALATION_SHARE = _figure(
+    "escalation_share",
+    0.5,
+    "share",
+    "first escalation of an unanswered approval; the rest of the chain follows evenly",
+)
+DEDUP_FLOOR_S = _figure("dedup_floor_s", 3600.0, "s", "shortest deduplication window of a key")
+DEDUP_FLOOR_ASYNC_S = _figure(
+    "dedup_floor_async_s", 86_400.0, "s", "shortest deduplication window of a key for an async tool"
+)
+LEASE_DEADLINES = _figure(
+    "lease_deadlines", 3, "deadlines", "a claim's lease lasts this many times the call's deadline"
+)
+LEASE_MIN_S = _figure("lease_min_s", 15.0, "s", "and never less than this")
+DUPLICATE_WAIT_S = _figure(
+    "duplicate_wait_s", 2.0, "s", "a concurrent duplicate waits this long for the first one's answer"
+)
+SETTLE_AFTER_S = _figure(
+    "settle_after_s",
+    2.0,
+    "s",
+    "a negative probe counts this long after the attempt's deadline, when the contract is silent",
+)
+SWEEP_S = _figure("sweep_s", 2.0, "s", "between looks for operations whose worker died")
+HEALTH_WINDOW_S = _figure("health_window_s", 900.0, "s", "window of the health score")
+LATENCY_ALERT = _figure("latency_alert", 2.0, "x baseline", "p99 alert")
+ERROR_ALERT = _figure("error_alert", 0.05, "share", "error-rate alert")
+TIMEOUT_ALERT = _figure("timeout_alert", 0.02, "share", "timeout-rate alert")
+BACKLOG_ALERT = _figure("backlog_alert", 20, "approvals", "approval backlog alert")
+BACKLOG_ALERT_S = _figure("backlog_alert_s", 600.0, "s", "how long the backlog must last to alert")
+SELECTION_K = _figure("selection_k", 10, "tools", "tools selected for one task")
+MIN_TRUST = _figure("min_trust", 0.5, "score", "tools below this trust are not selected")
+GENERATION_RESERVE = _figure("generation_reserve", 4096, "tokens", "kept free for the model's answer")
+REPAIR_ATTEMPTS = _figure("repair_attempts", 3, "attempts", "repairs of one proposal")
+MAILS_PER_RECIPIENT_HOUR = _figure("mails_per_recipient_hour", 3, "mails", "per recipient and hour")
+MESSAGES_PER_CHANNEL_HOUR = _figure("messages_per_channel_hour", 10, "messages", "per channel and hour")
+GUI_SETTLE_S = _figure("gui_settle_s", 5.0, "s", "a screen must be still this long before it is read")
+GUI_HISTORY = _figure("gui_history", 2048, "tokens", "history kept of a screen session")
+USAGE_REPORT_S = _figure("usage_report_s", 604_800.0, "s", "period of the usage report of a deprecated tool")
+REMOVAL_QUIET_S = _figure(
+    "removal_quiet_s", 86_400.0, "s", "a deprecated version is removed only after this long without use"
+)
+TRUST_THRESHOLD = _figure(
+    "trust_threshold",
+    50,
+    "of 100",
+    "callers from here on may make undoable writes outside prod without approval",
+)
+UPSTREAM_CONCURRENCY = _figure(
+    "upstream_concurrency", 32, "calls", "calls in flight at one upstream (its bulkhead)"
+)
+INGRESS_RATE = _figure(
+    "ingress_rate",
+    2000.0,
+    "proposals/s",
+    "proposals one principal may make before anything else is looked at",
+)
+INGRESS_BURST = _figure("ingress_burst", 4000.0, "proposals", "and at once")
+OPEN_ASKS = _figure("open_asks", 50, "approvals", "open approvals per principal")
+BODY_BYTES = _figure("body_bytes", 1_048_576, "bytes", "largest request body")
+BODY_DEPTH = _figure("body_depth", 32, "levels", "deepest nesting of arguments")
+BODY_STRING = _figure("body_string", 262_144, "characters", "longest string in arguments")
+BODY_KEYS = _figure("body_keys", 10_000, "members", "most keys and items in arguments")
+
+TIMEOUT_S: dict[TimeoutClass, float] = {
+    TimeoutClass.INTERACTIVE: INTERACTIVE_S,
+    TimeoutClass.STANDARD: STANDARD_S,
+    TimeoutClass.LONG_RUNNING: LONG_RUNNING_S,
+    TimeoutClass.ASYNC: ASYNC_S,
+}
+
+
+def dedup_window(timeout_class: TimeoutClass) -> float:
+    """Twice the timeout class, and never less than the floor; IDM-6."""
+    floor = DEDUP_FLOOR_ASYNC_S if timeout_class is TimeoutClass.ASYNC else DEDUP_FLOOR_S
+    return max(2 * TIMEOUT_S[timeout_class], floor)
+
+
+def lease(deadline_s: float) -> float:
+    """How long a claim may go without news before its owner is asked after."""
+    return max(LEASE_DEADLINES * deadline_s, LEASE_MIN_S)

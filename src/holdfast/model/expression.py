@@ -1,0 +1,130 @@
+"""What does a small declared expression say about some data?
+
+The Common Expression Language: no loops without a bound, no side effects, no
+access to anything that was not handed in. Size limits stand in for the cost
+limit the engine lacks.
+"""
+
+import importlib
+import importlib.machinery
+import importlib.util
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+MAX_SOURCE = 2048
+MAX_NESTING = 24
+_MACROS = frozenset({"all", "exists", "exists_one", "map", "filter"})
+
+
+def _engine() -> ModuleType:
+    """Load the extension itself: `import cel` would also import its command line (0.6 s)."""
+    spec = importlib.util.find_spec("cel")
+    if spec is None or spec.origin is None:
+        raise ImportError("package 'common-expression-language' is missing; install holdfast again")
+    suffixes = tuple(importlib.machinery.EXTENSION_SUFFIXES)
+    found = [p for p in Path(spec.origin).parent.glob("cel.*") if p.name.endswith(suffixes)]
+    if not found:  # another layout than the one known: the slow import still works
+        return importlib.import_module("cel")
+    loader = importlib.machinery.ExtensionFileLoader("cel", str(found[0]))
+    extension = importlib.util.spec_from_loader("cel", loader, origin=str(found[0]))
+    if extension is None:
+        raise ImportError("the expression engine cannot be loaded; install holdfast again")
+    module = importlib.util.module_from_spec(extension)
+    loader.exec_module(module)
+    return module
+
+
+_cel = _engine()
+
+
+class ExpressionError(ValueError):
+    """The expression cannot be compiled, or cannot be evaluated on this data."""
+
+
+class Expression:
+    """A compiled expression over the names it was compiled for."""
+
+    __slots__ = ("_program", "source")
+
+    def __init__(self, source: str, names: frozenset[str] | set[str]) -> None:
+        if len(source) > MAX_SOURCE:
+            raise ExpressionError(f"expression is longer than {MAX_SOURCE} characters")
+        if _nesting(source) > MAX_NESTING:
+            raise ExpressionError(f"expression is nested deeper than {MAX_NESTING} levels")
+        try:
+            self._program = _cel.compile(source)
+        except Exception as error:
+            raise ExpressionError(f"expression {source!r} does not compile: {_first_line(error)}") from error
+        unknown = {name for name in self._program.variables() if name not in names} - _bound(source)
+        if unknown:
+            raise ExpressionError(
+                f"expression {source!r} uses unknown names {sorted(unknown)}; known are {sorted(names)}"
+            )
+        self.source = source
+
+    def evaluate(self, variables: Mapping[str, Any]) -> Any:
+        try:
+            return self._program.execute(_cel.Context(variables=dict(variables)))
+        except Exception as error:
+            raise ExpressionError(f"expression {self.source!r} fails: {_first_line(error)}") from error
+
+    def holds(self, variables: Mapping[str, Any]) -> bool:
+        """True only for true: an expression that gives anything else is in error."""
+        value = self.evaluate(variables)
+        if not isinstance(value, bool):
+            raise ExpressionError(
+                f"expression {self.source!r} gives {type(value).__name__}, not true or false"
+            )
+        return value
+
+
+class Template:
+    """Arguments of a reading: strings that start with `=` are expressions."""
+
+    __slots__ = ("_fill",)
+
+    def __init__(self, template: Any, names: frozenset[str] | set[str]) -> None:
+        self._fill: Callable[[Mapping[str, Any]], Any] = _compile_template(template, names)
+
+    def fill(self, variables: Mapping[str, Any]) -> Any:
+        return self._fill(variables)
+
+
+def _compile_template(template: Any, names: frozenset[str] | set[str]) -> Callable[[Mapping[str, Any]], Any]:
+    if isinstance(template, str) and template.startswith("="):
+        return Expression(template[1:], names).evaluate
+    if isinstance(template, dict):
+        members = {key: _compile_template(value, names) for key, value in template.items()}
+        return lambda variables: {key: fill(variables) for key, fill in members.items()}
+    if isinstance(template, list | tuple):
+        items = [_compile_template(value, names) for value in template]
+        return lambda variables: [fill(variables) for fill in items]
+    return lambda variables: template
+
+
+def _nesting(source: str) -> int:
+    depth = deepest = 0
+    for char in source:
+        if char in "([{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif char in ")]}":
+            depth -= 1
+    return deepest
+
+
+def _bound(source: str) -> set[str]:
+    """Names a macro such as `all(x, ...)` binds."""
+    names = set()
+    for macro in _MACROS:
+        for part in source.split(f".{macro}(")[1:]:
+            name = part.split(",", 1)[0].strip()
+            if name.isidentifier():
+                names.add(name)
+    return names
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__

@@ -1,0 +1,50 @@
+"""What does the effect ledger know about one operation?
+
+One row per (tenant, principal, tool, key), from the first hold on (DEC-2).
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from holdfast.model.vocabulary import KeySource, State
+
+
+class OperationRef(NamedTuple):
+    """The caller's name for an operation, and its scope."""
+
+    tenant: str
+    principal: str
+    tool: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    ref: OperationRef
+    call_id: str
+    version: str
+    contract_digest: str
+    fingerprint: str
+    state: State
+    epoch: int
+    nonce: str
+    owner: str
+    key_source: KeySource
+    trace_id: str
+    created_at: float
+    updated_at: float
+    deadline_passed: bool = False
+    """The attempt's own deadline lies behind us."""
+    since_deadline_s: float = 0.0
+    lease_passed: bool = False
+    owner_alive: bool = True
+    """Whether the owning worker can still act; a dead one can do no more harm."""
+    observation: bytes | None = None
+    payload: bytes | None = None
+    """The proposal as JSON: arguments, task, step, principal."""
+    note: str = ""
+
+    @property
+    def orphaned(self) -> bool:
+        """It was running and nobody is running it any more."""
+        return self.state.running and (not self.owner_alive or self.lease_passed)

@@ -1,0 +1,139 @@
+"""A contract made ready to be used on every call: everything compiled once, at admission."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.model.contract import Compensation, Contract, Reading
+from holdfast.model.contract import Rule as RuleText
+from holdfast.model.expression import Expression, Template
+from holdfast.model.schema import Defaults, Validator, compile_schema
+from holdfast.model.vocabulary import Severity
+
+Check = Callable[[Mapping[str, Any]], Awaitable[str | None] | str | None]
+"""A semantic validator written in Python: returns what is wrong, or None."""
+
+# What an expression may speak of, by where it stands.
+ARGS = frozenset({"args"})
+KEYED = ARGS | {"key"}
+TARGET = ARGS | {"state"}
+RESULT = ARGS | {"result"}
+AFTER = ARGS | {"result", "state"}
+EVIDENCE = ARGS | {"key", "state"}
+ANSWER = frozenset({"result"})
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    holds: Expression
+    message: str
+    path: str
+    severity: Severity = Severity.CRITICAL
+
+    @classmethod
+    def compile(cls, text: RuleText, names: frozenset[str]) -> "Rule":
+        severity = getattr(text, "severity", Severity.CRITICAL)
+        return cls(Expression(text.holds, names), text.message, text.path, severity)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    tool: str
+    arguments: Template
+
+    @classmethod
+    def compile(cls, reading: Reading | Compensation, names: frozenset[str]) -> "Read":
+        return cls(reading.tool, Template(reading.arguments, names))
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    read: Read
+    version: Expression | None
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    read: Read
+    holds: Expression
+    message: str
+    delay_s: float
+    compensate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    read: Read
+    committed: Expression
+    result: Expression | None
+    settle_after_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One admitted tool version."""
+
+    contract: Contract
+    input: Validator
+    output: Validator | None
+    defaults: Defaults
+    semantics: tuple[Rule, ...]
+    checks: tuple[Check, ...]
+    lookups: dict[str, Read]
+    state: State | None
+    sanity: tuple[Rule, ...]
+    postconditions: tuple[Post, ...]
+    probe: Probe | None
+    preview: Read | None
+    in_band: Expression | None
+    compensation: Read | None = None
+    """The call that takes the effect back; over `args` and `result`."""
+
+    @classmethod
+    def compile(cls, contract: Contract, checks: tuple[Check, ...] = ()) -> "Tool":
+        """Raises ExpressionError or SchemaError; admission has looked for all of them before."""
+        face, effects = contract.affordance, contract.transactional
+        state, probe, preview = contract.state, effects.probe, effects.preview
+        return cls(
+            contract=contract,
+            input=compile_schema(face.input_schema),
+            output=compile_schema(face.output_schema) if face.output_schema else None,
+            defaults=Defaults(face.input_schema),
+            semantics=tuple(Rule.compile(r, ARGS | set(contract.lookups)) for r in contract.semantics),
+            checks=checks,
+            lookups={name: Read.compile(r, ARGS) for name, r in contract.lookups.items()},
+            state=None
+            if state is None
+            else State(
+                Read.compile(state.read, ARGS),
+                None if state.version is None else Expression(state.version, TARGET),
+                tuple(Rule.compile(r, TARGET) for r in state.rules),
+            ),
+            sanity=tuple(Rule.compile(r, RESULT) for r in contract.sanity),
+            postconditions=tuple(
+                Post(
+                    Read.compile(p.read, RESULT),
+                    Expression(p.holds, AFTER),
+                    p.message,
+                    p.delay_s,
+                    p.on_failure == "compensate",
+                )
+                for p in effects.postconditions
+            ),
+            probe=None
+            if probe is None
+            else Probe(
+                Read.compile(probe.read, KEYED),
+                Expression(probe.committed, EVIDENCE),
+                None if probe.result is None else Expression(probe.result, EVIDENCE),
+                probe.settle_after_s,
+            ),
+            preview=None if preview is None or preview.read is None else Read.compile(preview.read, ARGS),
+            in_band=None
+            if contract.error_contract.in_band is None
+            else Expression(contract.error_contract.in_band, ANSWER),
+            compensation=None
+            if effects.compensation is None
+            else Read.compile(effects.compensation, RESULT),
+        )

@@ -1,0 +1,250 @@
+"""Everything that can be plugged into the gateway, on one page.
+
+`Ports` is the outside world as the gates see it: nothing here can reach an
+upstream except `reader`, which makes a whole governed call of its own. What runs
+tools is `Upstream`, and only `execution` is ever handed one.
+
+Every port has an in-memory implementation in `holdfast.testing`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from holdfast.model import defaults
+from holdfast.model.approval import Approval, Need
+from holdfast.model.call import Call, Decision, Principal
+from holdfast.model.errors import Code
+from holdfast.model.observation import Observation
+from holdfast.model.operation import Operation, OperationRef
+from holdfast.model.strict_json import DEFAULT_LIMITS, Limits
+from holdfast.model.tool import Tool
+from holdfast.model.verdict import Verdict
+from holdfast.model.vocabulary import State, ToolStatus
+
+
+class Clock(Protocol):
+    """Time. `now` may jump; `monotonic` never does."""
+
+    def now(self) -> float: ...
+    def monotonic(self) -> float: ...
+    async def sleep(self, seconds: float) -> None: ...
+
+    async def until(self, work: "asyncio.Future[Any]", seconds: float | None = None) -> bool:
+        """Wait for `work` to end, however it ends; False when the time is up first."""
+        ...
+
+
+class Ids(Protocol):
+    """Fresh names. `call` sorts by time; the others are random."""
+
+    def call(self) -> str: ...
+    def nonce(self) -> str: ...
+    def trace(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One tool version as the catalog holds it."""
+
+    tool: Tool
+    status: ToolStatus
+    upstream: str
+
+
+class Catalog(Protocol):
+    """All contracts known here."""
+
+    def find(self, name: str, spec: str | None) -> Listing | None:
+        """The version that answers `spec`; None when there is no such tool at all."""
+        ...
+
+    def exact(self, name: str, version: str) -> Listing | None: ...
+    def list(self) -> Sequence[Listing]: ...
+
+
+class Policy(Protocol):
+    """Permit, forbid, or ask for approval. An implementation that raises has forbidden."""
+
+    @property
+    def version(self) -> str: ...
+    def decide(self, call: Call) -> Decision: ...
+
+
+class Secrets(Protocol):
+    """Keyed one-way functions and payload encryption, per tenant; CON-6."""
+
+    def derive_key(self, tenant: str, parts: Sequence[str]) -> str: ...
+    def commitment(self, tenant: str, data: bytes) -> str: ...
+    def seal(self, tenant: str, data: bytes) -> bytes: ...
+    def unseal(self, tenant: str, sealed: bytes) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The claim is durable and ours."""
+
+    operation: Operation | None  # None for a read, which claims nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Somebody else holds this key; this is what the ledger knows."""
+
+    operation: Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """A staged write failed: the refusal belongs to the gate that staged it."""
+
+    gate: str
+    code: Code
+    message: str
+    retry_after_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """How an operation's outcome became known after the fact."""
+
+    state: State
+    observation: bytes | None
+    by: str
+    note: str = ""
+
+
+class Ledger(Protocol):
+    """The durable memory of effects. Every write is one transaction and conditional on the epoch."""
+
+    async def find(self, ref: OperationRef) -> Operation | None: ...
+    async def find_call(self, tenant: str, call_id: str) -> Operation | None: ...
+
+    async def begin(self, call: Call) -> Begun | Taken | Denied:
+        """Claim, staged writes and intent, durable before this returns."""
+        ...
+
+    async def finish(self, call: Call, observation: Observation, state: State | None) -> bool:
+        """Outcome, settlement and record; False when the operation is no longer this call's."""
+        ...
+
+    async def refuse(self, call: Call, observation: Observation, code: Code | None) -> None:
+        """Record a refusal, a hold or a replay; `code` is what the record keeps."""
+        ...
+
+    async def settle(self, operation: Operation, settlement: Settlement) -> bool:
+        """Conditional on the operation being as it was when it was read."""
+        ...
+
+    async def wait(self, operation: Operation, seconds: float) -> Operation:
+        """The operation once it is no longer running, or as it is when time is up."""
+        ...
+
+    async def overdue(self, limit: int) -> Sequence[Operation]:
+        """Operations whose worker died or went silent, and those whose outcome is unknown."""
+        ...
+
+    async def forget(self) -> int:
+        """Drop outcomes whose window is over; the keys stay taken."""
+        ...
+
+    async def peek_rate(self, call: Call, bucket: str, calls: float, per_s: float) -> int | None:
+        """Milliseconds until the bucket has room, or None when it has some now."""
+        ...
+
+
+class Approvals(Protocol):
+    """Questions to people, and their answers."""
+
+    async def ask(self, call: Call, need: Need, packet: Mapping[str, Any]) -> Approval:
+        """The open question about this operation, asked now if nobody asked before."""
+        ...
+
+    async def find(self, ref: OperationRef) -> Approval | None: ...
+    async def get(self, tenant: str, approval_id: str) -> Approval | None: ...
+    async def open(self, tenant: str) -> Sequence[Approval]: ...
+    async def decide(
+        self, approval: Approval, by: Principal, role: str, approve: bool, note: str
+    ) -> Approval: ...
+
+
+class Controls(Protocol):
+    """The brakes: halts reach every process, a cancellation reaches the process that runs the call."""
+
+    async def halt(self, target: str, by: str, note: str) -> None: ...
+    async def resume(self, target: str, by: str) -> bool: ...
+    async def halts(self) -> Mapping[str, str]: ...
+    async def request_cancel(self, tenant: str, call_id: str, by: str) -> None: ...
+    async def cancellations(self) -> Sequence[str]: ...
+
+
+class Reader(Protocol):
+    """A governed, read-only call made by the gateway itself for a gate; DEC-3."""
+
+    async def read(self, call_tenant: str, tool: str, arguments: Mapping[str, Any]) -> Observation: ...
+
+
+class People(Protocol):
+    """Who could answer an approval."""
+
+    def holders(self, tenant: str, role: str) -> frozenset[str]: ...
+
+
+class Ingress(Protocol):
+    """A cheap in-memory limit per principal that stands before everything else."""
+
+    def admit(self, principal: Principal) -> int | None:
+        """Milliseconds to wait, or None to come in."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """The outside world as the gates see it."""
+
+    catalog: Catalog
+    policy: Policy
+    ledger: Ledger
+    approvals: Approvals
+    controls: Controls
+    reader: Reader
+    secrets: Secrets
+    people: People
+    ingress: Ingress
+    clock: Clock
+    ids: Ids
+    limits: Limits = DEFAULT_LIMITS
+    approval_s: float = defaults.APPROVAL_S
+    base_url: str = ""
+
+
+Gate = Callable[[Call, Ports], Awaitable[Verdict]]
+"""A check every call passes before its tool runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One try at an upstream."""
+
+    tool: Tool
+    arguments: Mapping[str, Any]
+    key: str | None
+    tenant: str
+    call_id: str
+    trace_id: str
+    deadline_s: float
+    number: int
+
+
+class Upstream(Protocol):
+    """Where a tool really runs.
+
+    `invoke` returns the tool's answer as JSON data. It raises `NoEffect` when it can
+    prove that nothing happened, and anything else when it cannot.
+    """
+
+    concurrency: int
+
+    async def invoke(self, attempt: Attempt) -> Any: ...
+    async def close(self) -> None: ...

@@ -1,0 +1,1 @@
+"""What happened, in a form that can be trusted later? One record is one audit entry."""

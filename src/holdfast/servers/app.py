@@ -1,0 +1,96 @@
+"""Which routes does the HTTP server have, and who stands before them?
+
+Every route is in one of two tables. What is in `GOVERNED` is reached only by an authenticated principal;
+what is in `PUBLIC` knows nothing worth protecting.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from holdfast.gateway import Gateway
+from holdfast.servers import jsonrpc, operate, pages, rest
+from holdfast.servers.answers import TransportError, refused
+from holdfast.servers.guard import Guard
+from holdfast.servers.visit import Handler, Visit, authenticate
+
+Page = Callable[[Gateway, Request], Awaitable[Response]]
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+GOVERNED: Mapping[str, Mapping[str, Handler]] = {
+    "/v1/calls": {"POST": rest.propose},
+    "/v1/calls/{id}": {"GET": rest.look_up},
+    "/v1/calls/{id}/cancel": {"POST": operate.cancel},
+    "/v1/calls/{id}/settle": {"POST": operate.settle},
+    "/v1/tools": {"GET": rest.tools},
+    "/v1/approvals": {"GET": operate.approvals},
+    "/v1/approvals/{id}": {"GET": operate.approval},
+    "/v1/approvals/{id}/decision": {"POST": operate.decide},
+    "/v1/halts": {"GET": operate.halts, "POST": operate.halt},
+    "/v1/halts/{target:path}": {"DELETE": operate.resume},  # a principal's name has a slash in it
+    "/rpc": {"POST": jsonrpc.rpc},
+}
+
+PUBLIC: Mapping[str, Mapping[str, Page]] = {
+    "/": {"GET": pages.home},
+    "/health": {"GET": pages.health},
+    "/ready": {"GET": pages.ready},
+    "/openapi.json": {"GET": pages.openapi},
+    "/metrics": {"GET": pages.no_metrics},
+    "/mcp": {"GET": pages.not_built, "POST": pages.not_built},
+    "/v1/audit": {"GET": pages.not_built},
+    "/v1/audit/proof/{record}": {"GET": pages.not_built},
+}
+
+
+def build(gateway: Gateway) -> Starlette:
+    """The application of an open gateway; whoever opened the gateway closes it."""
+    governed = [
+        _route(path, {m: _admitted(gateway, h) for m, h in hs.items()}) for path, hs in GOVERNED.items()
+    ]
+    public = [_route(path, {m: _opened(gateway, p) for m, p in ps.items()}) for path, ps in PUBLIC.items()]
+    app = Starlette(
+        routes=[*governed, *public],
+        middleware=[Middleware(Guard, local=gateway.config.auth.mode == "local")],
+        exception_handlers={404: _no_route, 405: _no_method},
+    )
+    app.router.redirect_slashes = False  # a redirected POST is a second request, or a lost body
+    return app
+
+
+def _admitted(gateway: Gateway, handler: Handler) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        return await handler(Visit(gateway, request, await authenticate(gateway, request)))
+
+    return endpoint
+
+
+def _opened(gateway: Gateway, page: Page) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        return await page(gateway, request)
+
+    return endpoint
+
+
+def _route(path: str, endpoints: Mapping[str, Endpoint]) -> Route:
+    async def endpoint(request: Request) -> Response:
+        return await endpoints["GET" if request.method == "HEAD" else request.method](request)
+
+    return Route(path, endpoint, methods=list(endpoints))
+
+
+async def _no_route(request: Request, error: Exception) -> Response:
+    then = "GET /openapi.json lists every route"
+    return refused(TransportError(404, f"there is nothing at '{request.url.path[:200]}'", then))
+
+
+async def _no_method(request: Request, error: Exception) -> Response:
+    allowed = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
+    what = f"'{request.url.path[:200]}' does not take {request.method[:20]}"
+    then = f"use {allowed.get('Allow', 'another method')}"
+    return refused(TransportError(405, what, then, headers=allowed))

@@ -1,0 +1,262 @@
+"""Which routes are there, what do they take and what do they answer?
+
+The OpenAPI 3.1 document served at /openapi.json. A test holds it against the routes of the application.
+"""
+
+from functools import cache
+from typing import Any
+
+from holdfast.model.errors import TABLE
+from holdfast.servers.headers import SAME_AS
+from holdfast.servers.schemas import SCHEMAS, TEXT, Schema, many, ref
+
+Operation = dict[str, Any]
+
+OBSERVED = {200: "done, partial or preview", 202: "held: a person has been asked"}
+
+
+@cache
+def document() -> dict[str, Any]:
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Holdfast",
+            "version": "1",
+            "description": "A governed gateway between agents and their tools.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "security": [{"apiKey": []}, {}],
+        "paths": {path: dict(operations) for path, operations in PATHS.items()},
+        "components": {
+            "schemas": SCHEMAS,
+            "securitySchemes": {
+                "apiKey": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "`Bearer hf_<id>_<secret>`; `auth.mode: local` needs none",
+                }
+            },
+        },
+    }
+
+
+def _content(schema: Schema) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+def _said(about: str, schema: Schema) -> dict[str, Any]:
+    return {"description": about, "content": _content(schema)}
+
+
+def _error(about: str) -> dict[str, Any]:
+    return _said(about, ref("TransportError"))
+
+
+def _operation(
+    name: str,
+    about: str,
+    responses: dict[int, dict[str, Any]],
+    *,
+    body: str | None = None,
+    parameters: list[dict[str, Any]] | None = None,
+    public: bool = False,
+) -> Operation:
+    common = {500: _error("something broke inside")}
+    if not public:
+        common |= {401: _error("no valid credential"), 403: _error("not allowed")}
+    if body:
+        common |= {
+            400: _said("the body cannot be used", ref("Observation")),
+            413: _error("the body is too large"),
+        }
+    operation: Operation = {
+        "operationId": name,
+        "summary": about,
+        "responses": {str(status): said for status, said in sorted({**common, **responses}.items())},
+    }
+    if parameters:
+        operation["parameters"] = parameters
+    if body:
+        operation["requestBody"] = {"required": True, "content": _content(ref(body))}
+    if public:
+        operation["security"] = []
+    return operation
+
+
+def _in_path(name: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": TEXT}
+
+
+def _in_query(name: str, schema: Schema, about: str) -> dict[str, Any]:
+    return {"name": name, "in": "query", "schema": schema, "description": about}
+
+
+def _observed() -> dict[int, dict[str, Any]]:
+    """Every status the code table can give, with the codes that give it."""
+    told = dict(OBSERVED)
+    for status in {entry.http for entry in TABLE.values()} - {200, 202}:
+        told[status] = ", ".join(code for code, entry in TABLE.items() if entry.http == status)
+    responses = {status: _said(about, ref("Observation")) for status, about in told.items()}
+    replayed = {"description": "true on a replay of an earlier answer", "schema": {"const": "true"}}
+    responses[200]["headers"] = {"Idempotent-Replayed": replayed}
+    wait = {"description": "seconds; not with BUDGET_EXHAUSTED", "schema": {"type": "integer", "minimum": 1}}
+    for status in (409, 429):
+        responses[status]["headers"] = {"Retry-After": wait}
+    return responses
+
+
+def _call_headers() -> list[dict[str, Any]]:
+    same = [
+        {"name": name, "in": "header", "schema": TEXT, "description": f"stands for '{member}' of the body"}
+        for name, member in SAME_AS.items()
+    ]
+    trace = {"name": "traceparent", "in": "header", "schema": TEXT, "description": "W3C trace context"}
+    return [*same, trace]
+
+
+def _later(name: str, about: str, status: int, parameters: list[dict[str, Any]] | None = None) -> Operation:
+    return _operation(
+        name,
+        f"{about} (not built yet)",
+        {status: _error("not built yet")},
+        public=True,
+        parameters=parameters,
+    )
+
+
+_ID = _in_path("id")
+_UNKNOWN = _error("unknown, or not yours")
+_CONFLICT = _error("not in a state that allows it")
+
+PATHS: dict[str, dict[str, Operation]] = {
+    "/v1/calls": {
+        "post": _operation("propose", "Call a tool", _observed(), body="Call", parameters=_call_headers()),
+    },
+    "/v1/calls/{id}": {
+        "get": _operation(
+            "lookUp",
+            "What became of a call",
+            {200: _said("the call as the ledger knows it now", ref("Observation")), 404: _UNKNOWN},
+            parameters=[_ID],
+        ),
+    },
+    "/v1/calls/{id}/cancel": {
+        "post": _operation(
+            "cancel",
+            "Cancel a call",
+            {
+                200: _said("cancelled", ref("Cancellation")),
+                202: _said("asked of the process that runs it", ref("Cancellation")),
+                404: _UNKNOWN,
+                409: _said("too late", ref("Cancellation")),
+            },
+            parameters=[_ID],
+        ),
+    },
+    "/v1/calls/{id}/settle": {
+        "post": _operation(
+            "settle",
+            "Say what became of an uncertain call",
+            {200: _said("settled", ref("Observation")), 404: _UNKNOWN, 409: _CONFLICT},
+            body="Settlement",
+            parameters=[_ID],
+        ),
+    },
+    "/v1/tools": {
+        "get": _operation(
+            "tools",
+            "The tools this caller may see",
+            {200: _said("one page", ref("ToolPage")), 400: _said("bad parameters", ref("Observation"))},
+            parameters=[
+                _in_query("q", TEXT, "words that name, description or tags must contain"),
+                _in_query("cursor", TEXT, "next_cursor of the page before"),
+                _in_query("limit", {"type": "integer", "minimum": 1}, "100 when left out, 500 at most"),
+            ],
+        ),
+    },
+    "/v1/approvals": {
+        "get": _operation("approvals", "Open questions to people", {200: _said("open", ref("Approvals"))}),
+    },
+    "/v1/approvals/{id}": {
+        "get": _operation(
+            "approval",
+            "One open question",
+            {200: _said("the question", ref("Approval")), 404: _UNKNOWN},
+            parameters=[_ID],
+        ),
+    },
+    "/v1/approvals/{id}/decision": {
+        "post": _operation(
+            "decide",
+            "Answer a question",
+            {200: _said("the question now", ref("Approval")), 404: _UNKNOWN, 409: _CONFLICT},
+            body="Decision",
+            parameters=[_ID],
+        ),
+    },
+    "/v1/halts": {
+        "get": _operation("halts", "What is halted", {200: _said("target and note", ref("Halts"))}),
+        "post": _operation(
+            "halt", "Halt, in every process", {200: _said("halted", ref("Halted"))}, body="Halt"
+        ),
+    },
+    "/v1/halts/{target}": {
+        "delete": _operation(
+            "resume",
+            "Resume what was halted",
+            {200: _said("resumed", ref("Halted")), 404: _error("not halted")},
+            parameters=[_in_path("target")],
+        ),
+    },
+    "/rpc": {
+        "post": {
+            **_operation(
+                "rpc",
+                "JSON-RPC 2.0: tools.list, tools.call, calls.get",
+                {
+                    200: _said(
+                        "one response, or one per request of a batch",
+                        {"anyOf": [ref("RpcResponse"), many(ref("RpcResponse"))]},
+                    ),
+                    204: {"description": "notifications only"},
+                    413: _error("the body is too large"),
+                },
+                parameters=_call_headers(),
+            ),
+            "requestBody": {
+                "required": True,
+                "content": _content({"anyOf": [ref("RpcRequest"), many(ref("RpcRequest"))]}),
+            },
+        },
+    },
+    "/health": {
+        "get": _operation("health", "The process is up", {200: _said("up", ref("Health"))}, public=True),
+    },
+    "/ready": {
+        "get": _operation(
+            "ready",
+            "Calls can be taken now",
+            {200: _said("ready", ref("Ready")), 503: _said("not ready", ref("Ready"))},
+            public=True,
+        ),
+    },
+    "/openapi.json": {
+        "get": _operation(
+            "openapi", "This document", {200: _said("OpenAPI 3.1", {"type": "object"})}, public=True
+        ),
+    },
+    "/": {
+        "get": _operation(
+            "home",
+            "What this is",
+            {200: {"description": "a page", "content": {"text/html": {"schema": TEXT}}}},
+            public=True,
+        ),
+    },
+    "/metrics": {"get": _later("metrics", "Prometheus metrics", 404)},
+    "/mcp": {"get": _later("mcpStream", "MCP", 501), "post": _later("mcp", "MCP", 501)},
+    "/v1/audit": {"get": _later("audit", "The audit log", 501)},
+    "/v1/audit/proof/{record}": {
+        "get": _later("auditProof", "Proof of one record", 501, [_in_path("record")])
+    },
+}

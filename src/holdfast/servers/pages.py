@@ -1,0 +1,65 @@
+"""What does anybody get to see without saying who they are?
+
+Nothing here tells of tools, calls or people.
+"""
+
+import logging
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from holdfast.gateway import Gateway
+from holdfast.servers.answers import ALWAYS, answer
+from holdfast.servers.openapi import document
+
+log = logging.getLogger(__name__)
+
+HOME = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Holdfast</title>
+<h1>Holdfast</h1>
+<p>A governed gateway between agents and their tools. This is its HTTP door.</p>
+<ul>
+<li><a href="/openapi.json">/openapi.json</a> describes every route
+<li><a href="/health">/health</a> and <a href="/ready">/ready</a>
+<li><a href="https://github.com/holdfast-gateway/holdfast/tree/main/docs">documentation</a>
+</ul>
+<p>The web console is not built yet; <code>holdfast --help</code> does its work until then.</p>
+</html>
+"""
+# A page without scripts needs no permission to run any.
+HOME_HEADERS = {**ALWAYS, "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
+
+
+async def home(gateway: Gateway, request: Request) -> Response:
+    """GET /"""
+    return HTMLResponse(HOME, headers=HOME_HEADERS)
+
+
+async def health(gateway: Gateway, request: Request) -> Response:
+    """GET /health: the process is up and its loop turns"""
+    return answer({"status": "ok"})
+
+
+async def ready(gateway: Gateway, request: Request) -> Response:
+    """GET /ready: calls can be taken now"""
+    state = await gateway.ready()
+    if state["ready"] is True:
+        return answer(state)
+    log.warning("not ready: %s", state)  # what is wrong may name paths and hosts: not for everybody
+    return answer({"ready": False, "next": "try again later; the operator's log says what is missing"}, 503)
+
+
+async def openapi(gateway: Gateway, request: Request) -> Response:
+    """GET /openapi.json"""
+    return answer(document())
+
+
+async def no_metrics(gateway: Gateway, request: Request) -> Response:
+    """GET /metrics: 404, so that a scraper reports an absent target and not a broken one"""
+    return answer({"error": "metrics are not built yet", "next": "use /health and /ready until then"}, 404)
+
+
+async def not_built(gateway: Gateway, request: Request) -> Response:
+    """The routes of later milestones: 501, so that nobody takes silence for an empty answer"""
+    then = "use POST /v1/calls or POST /rpc; /openapi.json lists what there is"
+    return answer({"error": f"{request.url.path} is not built yet", "next": then}, 501)

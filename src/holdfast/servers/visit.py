@@ -1,0 +1,130 @@
+"""Who sent this request, and what does its body say?
+
+A visit is one authenticated HTTP request. Nothing of its body is looked at before its sender is known, and
+nothing is parsed before its size is.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.gateway import Gateway
+from holdfast.identity import Unauthenticated
+from holdfast.identity.identity import SECRET
+from holdfast.model.call import Principal
+from holdfast.model.fields import FieldError
+from holdfast.model.observation import Observation
+from holdfast.model.strict_json import Limits, ParseError, parse
+from holdfast.servers.answers import TransportError, Unacceptable
+from holdfast.servers.headers import completed, disagreements, trace_id
+from holdfast.servers.members import CALL, Members, faults, given
+
+WRAPPING = 3
+"""Levels around the arguments: a batch, a request, its params. Their gate holds them to the exact limit."""
+ENVELOPE = 32
+"""Members around the arguments of one call, likewise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    gateway: Gateway
+    request: Request
+    principal: Principal
+
+    async def json(self) -> Any:
+        """The body; raises TransportError when it is too large and ParseError when it is not acceptable."""
+        limits = body_limits(self.gateway)
+        return parse(await _read(self.request, limits.max_bytes), limits)
+
+    async def members(self, members: Members) -> dict[str, Any]:
+        """The body as exactly these members; raises Unacceptable with every fault."""
+        body = await self.acceptable()
+        self.refuse(faults(body, members))
+        return given(body)
+
+    async def acceptable(self) -> Any:
+        try:
+            return await self.json()
+        except ParseError as error:
+            raise Unacceptable(self.unparsed(error)) from None
+
+    def unparsed(self, error: ParseError) -> Observation:
+        """What a body gets that is not acceptable as JSON."""
+        fault = FieldError(error.path, "JSON within the limits", "something else", error.message)
+        text = f"the request cannot be read: {error.message}"
+        return self._traced(self.gateway.unparsed(text, (fault,), structural=error.code_hint == "limits"))
+
+    def refuse(self, found: list[FieldError]) -> None:
+        if found:
+            message = "the request cannot be read as a call: " + found[0].message
+            raise Unacceptable(self._traced(self.gateway.unparsed(message, tuple(found), structural=True)))
+
+    def _traced(self, observation: Observation) -> Observation:
+        """In the caller's own trace, where the request names one."""
+        return replace(observation, trace_id=trace_id(self.request.headers) or observation.trace_id)
+
+    def check_call(self, body: Any) -> list[FieldError]:
+        """What is wrong with a call as body and headers give it."""
+        return faults(body, CALL) or disagreements(given(body), self.request.headers)
+
+    async def call(self, body: dict[str, Any]) -> Observation:
+        """Proposes what a checked body asks for."""
+        members = completed(given(body), self.request.headers)
+        return await self.gateway.call(
+            members.pop("tool"),
+            members.pop("arguments"),
+            principal=self.principal,
+            trace_id=trace_id(self.request.headers),
+            **members,
+        )
+
+
+Handler = Callable[[Visit], Awaitable[Response]]
+
+
+async def authenticate(gateway: Gateway, request: Request) -> Principal:
+    """Who sent this; raises TransportError."""
+    try:
+        if SECRET in request.headers:  # checked by a hash that is slow on purpose: not on the loop
+            return await run_in_threadpool(gateway.identity.authenticate, request.headers)
+        return gateway.identity.authenticate(request.headers)
+    except Unauthenticated as error:
+        challenge = 'Bearer realm="holdfast"'
+        if "authorization" in request.headers:
+            challenge += ', error="invalid_token"'
+        why, _, then = str(error).partition("; ")
+        raise TransportError(
+            401, why, then or "send a valid credential", headers={"WWW-Authenticate": challenge}
+        ) from None
+
+
+def body_limits(gateway: Gateway) -> Limits:
+    most = gateway.config.limits
+    return Limits(most.body_bytes, most.depth + WRAPPING, most.string, most.keys + ENVELOPE)
+
+
+async def _read(request: Request, most: int) -> bytes:
+    """The whole body, given up as soon as it is known to be too large."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > most:
+        raise _too_large(most)
+    read = bytearray()
+    async for piece in request.stream():
+        read += piece
+        if len(read) > most:
+            raise _too_large(most)
+    return bytes(read)
+
+
+def _too_large(most: int) -> TransportError:
+    # The rest of the body is not read, so the connection cannot be used again.
+    return TransportError(
+        413,
+        f"the request body is larger than {most} bytes",
+        "send less, or ask the operator to raise 'limits.body_bytes'",
+        headers={"Connection": "close"},
+    )

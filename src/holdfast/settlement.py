@@ -1,0 +1,217 @@
+"""What is true of an operation whose outcome was never written down?
+
+Used by the gates that find an earlier operation under a key, and by the sweep that
+looks for the work of dead workers. The rules (IDM-4, IDM-5):
+
+- an operation that was running when its worker died is unknown, never free;
+- a probe that sees the effect settles it as committed, at any time;
+- a probe that does not see it settles it as having no effect only when the worker
+  can do no more harm: it is dead, and the attempt's deadline and the contract's
+  settling time have passed;
+- without a probe a person settles it, or the upstream that honours the key may be
+  asked again.
+"""
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from holdfast.model import defaults
+from holdfast.model.call import Call
+from holdfast.model.errors import Code, remedy
+from holdfast.model.expression import ExpressionError
+from holdfast.model.observation import NO_REMEDY, Observation, Outcome, Status
+from holdfast.model.operation import Operation
+from holdfast.model.tool import Probe, Tool
+from holdfast.model.verdict import PASS, Refusal, Replay, Verdict
+from holdfast.model.vocabulary import Rung, State, Strength
+from holdfast.ports import Ports, Settlement
+
+log = logging.getLogger(__name__)
+
+
+async def answer(call: Call, earlier: Operation, ports: Ports) -> Verdict:
+    """What a proposal gets whose key already has an operation."""
+    if earlier.fingerprint != call.fingerprint or earlier.contract_digest != call.tool.contract.digest:
+        return Refusal(
+            Code.KEY_MISMATCH,
+            f"this key belongs to call {earlier.call_id!r} ({earlier.state.value}) with other arguments; "
+            "use a new key for a new operation",
+        )
+    if earlier.state.running and not earlier.orphaned:
+        patience = min(call.deadline - ports.clock.monotonic(), defaults.DUPLICATE_WAIT_S)
+        earlier = await ports.ledger.wait(earlier, max(patience, 0.0))
+        if earlier.state.running and not earlier.orphaned:
+            return Refusal(
+                Code.KEY_IN_USE,
+                f"call {earlier.call_id!r} with this key is still running ({earlier.state.value}); "
+                "ask again with the same key",
+                retry_after_ms=1_000,
+            )
+    if earlier.state.running or earlier.state is State.UNKNOWN:
+        earlier = await settle(earlier, call.tool, ports)
+    return _settled_answer(call, earlier)
+
+
+def _settled_answer(call: Call, earlier: Operation) -> Verdict:
+    if earlier.state in (State.HELD, State.NO_EFFECT):
+        return PASS
+    if earlier.state is State.UNKNOWN and call.tool.contract.honours_key:
+        call.rerun_unknown = True  # the upstream itself makes one effect of many attempts
+        return PASS
+    if earlier.state is State.UNKNOWN or earlier.state.running:
+        return Replay(unknown(earlier))
+    if earlier.observation is None:
+        return Refusal(
+            Code.KEY_EXPIRED,
+            f"this key belongs to call {earlier.call_id!r} ({earlier.state.value}), whose answer is no longer kept",
+        )
+    return Replay(Observation.from_json(earlier.observation))
+
+
+def current(operation: Operation) -> Observation:
+    """The operation as the ledger knows it now."""
+    if operation.state in (State.UNKNOWN, State.CLAIMED, State.DISPATCHED) or operation.observation is None:
+        return unknown(operation)
+    return Observation.from_json(operation.observation)
+
+
+async def settle(operation: Operation, tool: Tool, ports: Ports) -> Operation:
+    """Find out what can be found out now; returns the operation as it is afterwards."""
+    if operation.state.running:
+        operation = await give_up(operation, ports)
+    if operation.state is not State.UNKNOWN or tool.probe is None:
+        return operation
+    seen = await ask_probe(operation, tool.probe, ports)
+    if seen is None:
+        return operation
+    await ports.ledger.settle(operation, seen)  # lost to somebody else is as good: look again
+    return await _fresh(operation, ports)
+
+
+async def ask_probe(operation: Operation, probe: Probe, ports: Ports) -> Settlement | None:
+    """Ask the contract's probe; None while its answer proves nothing."""
+    arguments = _arguments(operation)
+    if arguments is None:
+        return None
+    variables: dict[str, Any] = {"args": arguments, "key": operation.ref.key}
+    try:
+        reading = probe.read
+        seen = await ports.reader.read(operation.ref.tenant, reading.tool, reading.arguments.fill(variables))
+        if seen.status is not Status.DONE:
+            return None
+        variables["state"] = seen.data
+        if probe.committed.holds(variables):
+            data = None if probe.result is None else probe.result.evaluate(variables)
+            observation = committed_by_probe(operation, data).to_json()
+            return Settlement(
+                state=State.COMMITTED, observation=observation, by="probe", note="the probe saw the effect"
+            )
+    except ExpressionError as error:
+        log.warning("probe of %s cannot be evaluated: %s", operation.ref.tool, error)
+        return None
+    harmless = not operation.owner_alive and operation.since_deadline_s >= probe.settle_after_s
+    if not harmless:
+        return None
+    return Settlement(state=State.NO_EFFECT, observation=None, by="probe", note="the probe saw no effect")
+
+
+async def sweep(ports: Ports, limit: int = 100) -> int:
+    """Settle what dead or silent workers left behind; returns how many operations moved."""
+    moved = 0
+    for operation in await ports.ledger.overdue(limit):
+        listing = ports.catalog.exact(operation.ref.tool, operation.version)
+        if listing is None:
+            continue
+        after = await settle(operation, listing.tool, ports)
+        moved += after.state is not operation.state
+    return moved
+
+
+async def _fresh(operation: Operation, ports: Ports) -> Operation:
+    return await ports.ledger.find(operation.ref) or operation
+
+
+def _arguments(operation: Operation) -> dict[str, Any] | None:
+    if operation.payload is None:
+        return None
+    arguments: dict[str, Any] = orjson.loads(operation.payload)["arguments"]
+    return arguments
+
+
+def unknown(operation: Operation) -> Observation:
+    """What can honestly be said while nobody knows."""
+    if operation.observation is not None:
+        stored = Observation.from_json(operation.observation)
+        if stored.status is Status.UNKNOWN:
+            return stored
+    return Observation(
+        call_id=operation.call_id,
+        tool=operation.ref.tool,
+        version=operation.version,
+        status=Status.UNKNOWN,
+        code=Code.OUTCOME_UNKNOWN,
+        message=(
+            f"{operation.note or 'the outcome was never written'}: the effect may or may not have happened; "
+            "ask again with the same key, or settle it: "
+            f"holdfast settle {operation.call_id} committed|no-effect"
+        ),
+        remedy=remedy(Code.OUTCOME_UNKNOWN),
+        outcome=Outcome(Rung.DISPATCHED, Strength.AT_MOST_ONCE),
+        trace_id=operation.trace_id,
+        key=operation.ref.key,
+        key_source=operation.key_source,
+    )
+
+
+def committed_by_probe(operation: Operation, data: Any) -> Observation:
+    return replace(
+        unknown(operation),
+        status=Status.DONE,
+        code=None,
+        message=None,
+        remedy=NO_REMEDY,
+        data=data,
+        warnings=("the answer was lost; a probe saw that the effect happened",),
+        outcome=Outcome(Rung.OBSERVED, Strength.PROBED),
+    )
+
+
+async def give_up(operation: Operation, ports: Ports) -> Operation:
+    """Mark an operation that nobody is running any more as unknown."""
+    note = "its worker died" if not operation.owner_alive else "its worker went silent"
+    marked = Settlement(state=State.UNKNOWN, observation=None, by="sweep", note=note)
+    await ports.ledger.settle(operation, marked)
+    return await _fresh(operation, ports)
+
+
+def by_person(operation: Operation, happened: bool, person: str, note: str) -> Settlement:
+    """What a person says became of it; IDM-5."""
+    said = f"settled by {person!r}: {note}" if note else f"settled by {person!r}"
+    if not happened:
+        return Settlement(state=State.NO_EFFECT, observation=None, by=person, note=said)
+    observation = replace(
+        unknown(operation),
+        status=Status.DONE,
+        code=None,
+        message=None,
+        remedy=NO_REMEDY,
+        warnings=(f"the answer was lost; {said}",),
+    )
+    return Settlement(state=State.COMMITTED, observation=observation.to_json(), by=person, note=said)
+
+
+def cancelled(operation: Operation, person: str) -> Settlement:
+    """A held operation that nobody wants any more."""
+    observation = replace(
+        unknown(operation),
+        status=Status.REFUSED,
+        code=Code.CANCELLED,
+        message=f"cancelled by {person!r} while it was held; nothing ran",
+        remedy=remedy(Code.CANCELLED),
+        outcome=None,
+    )
+    note = f"cancelled by {person!r}"
+    return Settlement(state=State.FAILED_FINAL, observation=observation.to_json(), by=person, note=note)

@@ -1,0 +1,159 @@
+"""Which keys protect what is stored, and who can read it?
+
+One root secret in a 0600 file beside the database (DEC-4). Each tenant has a random data key, kept in the
+database wrapped by the root: deleting that row makes everything of the tenant unreadable. Keys for HMACs
+are derived from the root per tenant and purpose.
+"""
+
+import hmac
+import os
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import orjson
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from holdfast.model.errors import StoreError
+
+ROOT_BYTES = 32
+NONCE_BYTES = 12
+
+
+class TenantKeys(Protocol):
+    """Where wrapped data keys are kept."""
+
+    def keep(self, tenant: str, wrapped: bytes) -> bytes:
+        """The tenant's wrapped key: the one kept before, else `wrapped`, kept from now on."""
+        ...
+
+    def find(self, tenant: str) -> bytes | None: ...
+
+
+class DictTenantKeys(dict[str, bytes]):
+    """Wrapped keys that end with the process."""
+
+    def keep(self, tenant: str, wrapped: bytes) -> bytes:
+        return self.setdefault(tenant, wrapped)
+
+    def find(self, tenant: str) -> bytes | None:
+        return self.get(tenant)
+
+
+class Keyring:
+    """Keyed one-way functions and payload encryption, per tenant."""
+
+    def __init__(self, root: bytes | None = None, tenant_keys: TenantKeys | None = None) -> None:
+        self._root = root if root is not None else secrets.token_bytes(ROOT_BYTES)
+        self._tenant_keys = tenant_keys if tenant_keys is not None else DictTenantKeys()
+        self._derived: dict[tuple[str, str], bytes] = {}
+        self._data: dict[str, tuple[AESGCM, bytes]] = {}
+
+    def derive_key(self, tenant: str, parts: Sequence[str]) -> str:
+        """A key for an operation the caller has not named; IDM-2."""
+        return hmac.digest(self._hmac_key(tenant, "operation-key"), _joined(parts), "sha256").hex()
+
+    def commitment(self, tenant: str, data: bytes) -> str:
+        """Proves later what `data` was, and tells nobody who lacks the key."""
+        return hmac.digest(self._hmac_key(tenant, "commitment"), data, "sha256").hex()
+
+    def seal(self, tenant: str, data: bytes) -> bytes:
+        cipher, associated = self._cipher(tenant)
+        nonce = os.urandom(NONCE_BYTES)
+        return nonce + cipher.encrypt(nonce, data, associated)
+
+    def unseal(self, tenant: str, sealed: bytes) -> bytes:
+        cipher, associated = self._cipher(tenant)
+        try:
+            return cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], associated)
+        except (InvalidTag, ValueError):
+            raise StoreError(
+                f"a payload of tenant '{tenant}' cannot be read: it was changed, or its key is gone"
+            ) from None
+
+    def check(self) -> None:
+        """Whether this root belongs to these tenant keys; a fresh pair belongs together from now on."""
+        self._data_key("*")
+
+    def _cipher(self, tenant: str) -> tuple[AESGCM, bytes]:
+        found = self._data.get(tenant)
+        if found is None:
+            found = self._data[tenant] = (AESGCM(self._data_key(tenant)), _joined((tenant,)))
+        return found
+
+    def _data_key(self, tenant: str) -> bytes:
+        wrapping, associated = AESGCM(self._hmac_key(tenant, "wrap")), _joined((tenant,))
+        wrapped = self._tenant_keys.find(tenant)
+        if wrapped is None:
+            nonce = os.urandom(NONCE_BYTES)
+            fresh = nonce + wrapping.encrypt(nonce, AESGCM.generate_key(256), associated)
+            wrapped = self._tenant_keys.keep(tenant, fresh)
+        try:
+            return wrapping.decrypt(wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], associated)
+        except InvalidTag:
+            raise StoreError(
+                "the key file does not belong to this database; put back the one it was made with"
+            ) from None
+
+    def _hmac_key(self, tenant: str, purpose: str) -> bytes:
+        found = self._derived.get((tenant, purpose))
+        if found is None:
+            info = _joined(("holdfast.key.1", purpose, tenant))
+            found = HKDF(SHA256(), length=32, salt=None, info=info).derive(self._root)
+            self._derived[tenant, purpose] = found
+        return found
+
+
+def _joined(parts: Sequence[str]) -> bytes:
+    """Each part after its length: no two lists run together into the same bytes."""
+    encoded = [part.encode() for part in parts]
+    return b"".join(len(part).to_bytes(8, "big") + part for part in encoded)
+
+
+def root_secret(path: Path) -> bytes:
+    """The secret in the key file at `path`, made now if there is none."""
+    if not path.exists():
+        _create(path)
+    mode = path.stat().st_mode & 0o777
+    if mode & 0o077:
+        raise StoreError(
+            f"the key file '{path}' can be read by others (mode {mode:o}); run: chmod 600 '{path}'"
+        )
+    try:
+        root = bytes.fromhex(orjson.loads(path.read_bytes())["root"])
+    except (ValueError, KeyError, TypeError):
+        root = b""
+    if len(root) != ROOT_BYTES:
+        raise StoreError(f"the key file '{path}' is damaged; put it back from a backup")
+    return root
+
+
+def _create(path: Path) -> None:
+    """Of several starters one wins, and nobody ever sees half a file."""
+    text = orjson.dumps({"version": 1, "root": secrets.token_hex(ROOT_BYTES)})
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    file = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(file, text)
+        os.fsync(file)
+    finally:
+        os.close(file)
+    try:
+        os.link(draft, path)
+        _sync_folder(path.parent)  # a key that a power cut takes away takes every payload with it
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

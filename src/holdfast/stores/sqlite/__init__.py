@@ -1,0 +1,1 @@
+"""The ports of the durable memory, on one SQLite file that several processes may share."""

@@ -1,0 +1,104 @@
+"""Questions to people on SQLite. Asking holds the operation in the same transaction; DEC-2."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from holdfast.model.approval import Answer, Approval, Need, Vote
+from holdfast.model.call import Call, Principal
+from holdfast.model.errors import StoreError
+from holdfast.model.operation import OperationRef
+from holdfast.ports import Clock, Secrets
+from holdfast.records.body import act_body
+from holdfast.stores import question
+from holdfast.stores.payload import payload
+from holdfast.stores.sqlite import questions
+from holdfast.stores.sqlite.questions import Held
+from holdfast.stores.sqlite.writer import Writer
+
+
+class SqliteApprovals:
+    def __init__(
+        self, writer: Writer, reader: sqlite3.Connection, secrets: Secrets, clock: Clock, life_s: float
+    ) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._secrets = secrets
+        self._clock = clock
+        self._life_s = life_s
+
+    async def ask(self, call: Call, need: Need, packet: Mapping[str, Any]) -> Approval:
+        now, tenant = self._clock.now(), call.principal.tenant
+        wanted = question.fresh(call, need, packet, call.id, now, self._life_s)
+        sealed = self._secrets.seal(tenant, orjson.dumps(packet))
+        held = Held(question.ref_of(call), self._held_row(call, now)) if call.writes else None
+        body = act_body(now, "ask", call.principal.user, approval_id=wanted.id, need=dict(need))
+        row, votes = await self._writer.submit(True, questions.ask, call, wanted, sealed, held, body)
+        return self._approval(row, votes)
+
+    async def find(self, ref: OperationRef) -> Approval | None:
+        return await self._one(questions.FIND, ref)
+
+    async def get(self, tenant: str, approval_id: str) -> Approval | None:
+        return await self._one(questions.GET, (tenant, approval_id))
+
+    async def open(self, tenant: str) -> Sequence[Approval]:
+        rows = self._read(questions.OPEN, (tenant, self._clock.now()))
+        return [self._approval(row, self._votes(row)) for row in rows]
+
+    async def decide(
+        self, approval: Approval, by: Principal, role: str, approve: bool, note: str
+    ) -> Approval:
+        now = self._clock.now()
+        vote = Vote(person=by.user, role=role, approve=approve, note=note, at=now)
+        tenant = approval.ref.tenant
+        row, votes = await self._writer.submit(True, questions.decide, tenant, approval.id, vote)
+        return self._approval(row, votes)
+
+    def _held_row(self, call: Call, now: float) -> tuple[object, ...]:
+        contract = call.tool.contract
+        return (
+            call.id,
+            contract.version,
+            contract.digest,
+            call.fingerprint,
+            call.nonce,
+            call.key_source,
+            call.trace_id,
+            now,
+            contract.window_s,
+            self._secrets.seal(call.principal.tenant, payload(call)),
+        )
+
+    async def _one(self, statement: str, parameters: tuple[object, ...]) -> Approval | None:
+        rows = self._read(statement, parameters)
+        if not rows:
+            return None
+        found, now = self._approval(rows[0], self._votes(rows[0])), self._clock.now()
+        if found.answer is Answer.PENDING and found.expires_at <= now:
+            # Written down, so that a clock set back cannot open the question again.
+            await self._writer.submit(True, questions.expire, found.ref.tenant, found.id, found.call_id, now)
+            return replace(found, answer=Answer.AUTO_DENIED)
+        return found
+
+    def _votes(self, row: questions.Row) -> list[questions.Row]:
+        return self._read(questions.VOTES, row[:2])
+
+    def _approval(self, row: questions.Row, votes: Sequence[questions.Row]) -> Approval:
+        return questions.read(row, votes, self._packet(row))
+
+    def _packet(self, row: questions.Row) -> Mapping[str, Any]:
+        try:
+            packet: dict[str, Any] = orjson.loads(self._secrets.unseal(row[0], row[questions.PACKET]))
+        except StoreError:  # erased with its tenant's key: the answer stands, what was shown is gone
+            return {}
+        return packet
+
+    def _read(self, statement: str, parameters: tuple[object, ...]) -> list[questions.Row]:
+        try:
+            return self._reader.execute(statement, parameters).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(f"the store cannot be read: {error}") from error

@@ -1,0 +1,160 @@
+"""Is the right to act ours? The job behind `ledger.begin`, in one transaction (DEC-1)."""
+
+from typing import NamedTuple
+
+from holdfast.model.approval import Answer
+from holdfast.model.errors import Code
+from holdfast.model.operation import OperationRef
+from holdfast.model.stage import Stage, TakeRate, UseGrant
+from holdfast.ports import Denied
+from holdfast.stores.halted import halted
+from holdfast.stores.rate import SLACK_S, wait_ms
+from holdfast.stores.sqlite.rows import FIND, Row
+from holdfast.stores.sqlite.writer import Transaction, Withdrawn
+
+# A new operation is `dispatched` at once: from the moment its claim is durable nobody could prove after a
+# crash that nothing was sent. An operation keeps the id of its first call, whoever claims it again; an
+# unknown one is claimed again (?20) only where the upstream itself makes one effect of many attempts.
+CLAIM = """
+INSERT INTO operation (tenant, principal, tool, key, call_id, version, contract_digest, fingerprint, state,
+  epoch, nonce, owner, key_source, trace_id, created_at, updated_at, boot_id, deadline_boot, lease_boot,
+  window_s, approval_id, payload)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'dispatched',
+  1, ?9, ?10, ?11, ?12, ?13, ?13, ?14, ?15, ?16,
+  ?17, ?18, ?19)
+ON CONFLICT (tenant, principal, tool, key) DO UPDATE SET
+  state = 'dispatched', epoch = operation.epoch + 1, nonce = excluded.nonce, owner = excluded.owner,
+  version = excluded.version, key_source = excluded.key_source, trace_id = excluded.trace_id,
+  updated_at = excluded.updated_at, boot_id = excluded.boot_id, deadline_boot = excluded.deadline_boot,
+  lease_boot = excluded.lease_boot, window_s = excluded.window_s, approval_id = excluded.approval_id,
+  payload = excluded.payload, outcome = NULL, finished_at = NULL, finished_boot_id = NULL, forget_boot = NULL,
+  note = ''
+WHERE (operation.state IN ('no_effect', 'held') OR (?20 AND operation.state = 'unknown'))
+  AND operation.fingerprint = excluded.fingerprint AND operation.contract_digest = excluded.contract_digest
+RETURNING epoch, call_id, created_at
+"""
+
+# GCRA in one statement; `rate.arrival` is the same sum in Python and says why the middle term is there.
+TAKE_RATE = """
+INSERT INTO rate (tenant, bucket, tat) VALUES (?1, ?2, ?3 + ?4)
+ON CONFLICT (tenant, bucket) DO UPDATE SET tat = max(min(rate.tat, ?3 + ?5), ?3) + ?4
+WHERE max(min(rate.tat, ?3 + ?5), ?3) + ?4 - ?3 - ?5 <= ?6
+RETURNING tat
+"""
+READ_RATE = "SELECT tat FROM rate WHERE tenant = ? AND bucket = ?"
+
+USE_GRANT = """
+UPDATE approval SET used_nonce = ? WHERE tenant = ? AND id = ? AND principal = ? AND tool = ? AND key = ?
+  AND fingerprint = ? AND contract_digest = ? AND answer = 'APPROVED' AND used_nonce IS NULL
+  AND expires_at > ?
+"""
+READ_GRANT = "SELECT answer, used_nonce, expires_at FROM approval WHERE tenant = ? AND id = ?"
+GIVE_BACK = "UPDATE approval SET used_nonce = NULL WHERE tenant = ? AND id = ? AND used_nonce = ?"
+TAKE_AGAIN = "UPDATE approval SET used_nonce = ? WHERE tenant = ? AND id = ? AND used_nonce IS NULL"
+
+
+class Claim(NamedTuple):
+    """Everything `ledger.begin` wants written; sealed and put together before it is queued."""
+
+    halt_names: tuple[str, ...]
+    row: tuple[object, ...] | None  # parameters of CLAIM; None for a call that claims nothing
+    staged: tuple[tuple[str, Stage], ...]
+    ref: OperationRef | None
+    tenant: str
+    call_id: str
+    nonce: str
+    fingerprint: str
+    contract_digest: str
+    now: float
+    intent: str
+
+
+class Won(NamedTuple):
+    epoch: int
+    call_id: str
+    created_at: float
+
+
+class Lost(NamedTuple):
+    row: Row
+
+
+def claim(transaction: Transaction, wish: Claim) -> Won | Lost | Denied | None:
+    """None for a call that claims nothing and may go on."""
+    if denied := halted(transaction.halts(), wish.halt_names):
+        return denied
+    won: Won | None = None
+    if wish.row is not None and wish.ref is not None:
+        returned = transaction.execute(CLAIM, wish.row).fetchone()
+        if returned is None:
+            return Lost(transaction.execute(FIND, wish.ref).fetchone())
+        won = Won(*returned)
+    for gate, stage in wish.staged:
+        if denied := _write(transaction, gate, stage, wish):
+            raise Withdrawn(denied)
+    call_id = wish.call_id if won is None else won.call_id
+    transaction.record(wish.tenant, call_id, "intent", wish.now, wish.intent)
+    return won
+
+
+def _write(transaction: Transaction, gate: str, stage: Stage, wish: Claim) -> Denied | None:
+    match stage:
+        case TakeRate():
+            return _take_rate(transaction, gate, stage, wish)
+        case UseGrant():
+            return _use_grant(transaction, gate, stage, wish)
+
+
+def _take_rate(transaction: Transaction, gate: str, stage: TakeRate, wish: Claim) -> Denied | None:
+    interval = stage.per_s / stage.calls
+    parameters = (wish.tenant, stage.bucket, wish.now, interval, stage.per_s, SLACK_S)
+    if transaction.execute(TAKE_RATE, parameters).fetchone() is not None:
+        return None
+    [tat] = transaction.execute(READ_RATE, (wish.tenant, stage.bucket)).fetchone()
+    return rate_denied(gate, stage, wait_ms(tat, wish.now, stage.calls, stage.per_s) or 1)
+
+
+def _use_grant(transaction: Transaction, gate: str, stage: UseGrant, wish: Claim) -> Denied | None:
+    if wish.ref is None:
+        return grant_denied(gate, stage, "it names an operation, and this call has no key")
+    used = transaction.execute(
+        USE_GRANT,
+        (
+            wish.nonce,
+            wish.tenant,
+            stage.approval_id,
+            *wish.ref[1:],
+            wish.fingerprint,
+            wish.contract_digest,
+            wish.now,
+        ),
+    )
+    if used.rowcount == 1:
+        return None
+    found = transaction.execute(READ_GRANT, (wish.tenant, stage.approval_id)).fetchone()
+    return grant_denied(gate, stage, _why_not(found, wish.now))
+
+
+def _why_not(found: tuple[str, str | None, float] | None, now: float) -> str:
+    if found is None:
+        return "there is no such approval"
+    answer, used_nonce, expires_at = found
+    return why_unusable(Answer(answer), used_nonce is not None, expires_at <= now)
+
+
+def why_unusable(answer: Answer, used: bool, expired: bool) -> str:
+    if answer is not Answer.APPROVED:
+        return f"its answer is {answer}"
+    if used:
+        return "it was used before"
+    return "it has expired" if expired else "it was given for another call"
+
+
+def rate_denied(gate: str, stage: TakeRate, ms: int) -> Denied:
+    limit = f"{stage.calls:g} calls in {stage.per_s:g} s"
+    return Denied(gate, Code.RATE_LIMITED, f"the limit of {limit} is used up; call again in {ms} ms", ms)
+
+
+def grant_denied(gate: str, stage: UseGrant, why: str) -> Denied:
+    message = f"approval '{stage.approval_id}' cannot be used: {why}; ask for a new one with a new key"
+    return Denied(gate, Code.APPROVAL_DENIED, message)

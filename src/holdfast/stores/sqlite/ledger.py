@@ -1,0 +1,270 @@
+"""The effect ledger on SQLite: what was claimed, what came of it, what is still open.
+
+Writes are jobs for the writer thread; everything costly (sealing, records) is made before they are queued.
+Reads go through a connection of their own, inline: in WAL mode a reader waits for nobody.
+"""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Sequence
+
+from holdfast.model import defaults
+from holdfast.model.call import Call
+from holdfast.model.errors import Code, StoreError
+from holdfast.model.observation import Observation, Status
+from holdfast.model.operation import Operation, OperationRef
+from holdfast.model.stage import UseGrant
+from holdfast.model.vocabulary import KeySource, State
+from holdfast.ports import Begun, Clock, Denied, Secrets, Settlement, Taken
+from holdfast.records.body import act_body, intent_body, outcome_body
+from holdfast.stores.boot import Boot
+from holdfast.stores.halted import targets
+from holdfast.stores.payload import payload
+from holdfast.stores.rate import wait_ms
+from holdfast.stores.sqlite import outcome
+from holdfast.stores.sqlite.claim import READ_RATE, Claim, Lost, Won, claim
+from holdfast.stores.sqlite.outcome import End, Moment, Told
+from holdfast.stores.sqlite.rows import FIND, FIND_CALL, FIND_RUNNING, FIND_UNKNOWN, Row, Rows
+from holdfast.stores.sqlite.writer import AmbiguousCommit, Writer
+from holdfast.stores.watch import Watch
+from holdfast.stores.worker import Workers
+
+log = logging.getLogger(__name__)
+
+START = (-1.0, "")
+
+
+class SqliteLedger:
+    def __init__(
+        self,
+        writer: Writer,
+        reader: sqlite3.Connection,
+        secrets: Secrets,
+        clock: Clock,
+        boot: Boot,
+        workers: Workers,
+    ) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._secrets = secrets
+        self._clock = clock
+        self._boot = boot
+        self._workers = workers
+        self._rows = Rows(secrets, boot, workers)
+        self._watch = Watch(clock)
+        self._after = START
+
+    # -- looking -----------------------------------------------------------------
+
+    async def find(self, ref: OperationRef) -> Operation | None:
+        return self._first(FIND, ref)
+
+    async def find_call(self, tenant: str, call_id: str) -> Operation | None:
+        return self._first(FIND_CALL, (tenant, call_id))
+
+    async def wait(self, operation: Operation, seconds: float) -> Operation:
+        return await self._watch.until_still(operation, seconds, self.find)
+
+    async def overdue(self, limit: int) -> Sequence[Operation]:
+        """Orphans first, then a page of the unknown ones; the next call goes on where this one ended.
+
+        Without turning pages, a few old operations that nobody can settle would hide all later ones.
+        """
+        rows = [row for row in self._read(FIND_RUNNING, ()) if self._rows.is_orphan(row)][:limit]
+        page = self._read(FIND_UNKNOWN, (*self._after, limit - len(rows)))
+        found = [self._rows.operation(row) for row in (*rows, *page)]
+        ended = len(found) < limit or not page
+        self._after = START if ended else (found[-1].updated_at, found[-1].call_id)
+        return found
+
+    async def peek_rate(self, call: Call, bucket: str, calls: float, per_s: float) -> int | None:
+        rows = self._read(READ_RATE, (call.principal.tenant, bucket))
+        return wait_ms(rows[0][0], self._clock.now(), calls, per_s) if rows else None
+
+    # -- writing -----------------------------------------------------------------
+
+    async def begin(self, call: Call) -> Begun | Taken | Denied:
+        wish = self._wish(call)
+        writes = call.tool.contract.effect.writes
+        try:
+            answer = await self._writer.submit(writes, claim, wish)
+        except AmbiguousCommit:
+            # Nothing is dispatched on doubt: only a claim that can be seen, with our nonce, is one.
+            found = await self.find(wish.ref) if wish.row is not None and wish.ref is not None else None
+            if found is None or found.nonce != call.nonce:
+                raise
+            return Begun(found)
+        except asyncio.CancelledError:
+            if wish.row is not None and wish.ref is not None:
+                self._abandon(wish.ref, call)
+            raise
+        match answer:
+            case None:
+                return Begun(None)
+            case Won():
+                return Begun(self._claimed(call, wish, answer))
+            case Lost(row):
+                return Taken(self._rows.operation(row))
+            case Denied():
+                return answer
+
+    async def finish(self, call: Call, observation: Observation, state: State | None) -> bool:
+        at = self._moment()
+        raw = observation.to_json()
+        tenant, operation = call.principal.tenant, call.operation
+        commitment = self._secrets.commitment(tenant, raw)
+        told = Told(call.id, outcome_body(call, at.wall, observation, observation.code, commitment, state))
+        if operation is None:
+            writes = call.tool.contract.effect.writes
+            await self._writer.submit(writes, outcome.note_outcome, tenant, "outcome", at.wall, told)
+            return True
+        end = End(
+            ref=operation.ref,
+            epoch=operation.epoch,
+            nonce=operation.nonce,
+            state=state or State.UNKNOWN,
+            outcome=self._secrets.seal(tenant, raw),
+            note="",
+            at=at,
+            repeatable=call.tool.contract.honours_key,
+        )
+        try:
+            taken, contradicts = await self._writer.submit(True, outcome.finish, end, told)
+        except AmbiguousCommit:
+            if not await self._stands(end):
+                raise
+            taken, contradicts = True, False
+        finally:
+            self._watch.wake(end.ref)
+        if contradicts:
+            log.error(
+                "call '%s' ended '%s', but the ledger said otherwise: check its target", call.id, end.state
+            )
+        return taken
+
+    async def refuse(self, call: Call, observation: Observation, code: Code | None) -> None:
+        at = self._clock.now()
+        kind = (
+            "replay" if observation.replayed else "hold" if observation.status is Status.HELD else "refusal"
+        )
+        told = Told(call.id, outcome_body(call, at, observation, code, None))
+        await self._writer.submit(False, outcome.note_outcome, call.principal.tenant, kind, at, told)
+
+    async def settle(self, operation: Operation, settlement: Settlement) -> bool:
+        at, tenant = self._moment(), operation.ref.tenant
+        raw = settlement.observation
+        end = End(
+            ref=operation.ref,
+            epoch=operation.epoch,
+            nonce=operation.nonce,
+            state=settlement.state,
+            outcome=None if raw is None else self._secrets.seal(tenant, raw),
+            note=settlement.note,
+            at=at,
+        )
+        members = {"from": operation.state, "to": settlement.state, "note": settlement.note}
+        body = act_body(at.wall, "settle", settlement.by, **members, nonce=operation.nonce)
+        told = Told(operation.call_id, body)
+        settled = await self._writer.submit(True, outcome.settle, end, operation.state, told)
+        self._watch.wake(end.ref)
+        return settled
+
+    async def forget(self) -> int:
+        total = 0
+        while forgotten := await self._writer.submit(True, outcome.forget, self._moment()):
+            total += forgotten
+        return total
+
+    # -- parts -------------------------------------------------------------------
+
+    def _wish(self, call: Call) -> Claim:
+        tenant, contract, now = call.principal.tenant, call.tool.contract, self._clock.now()
+        ref = call.ref
+        return Claim(
+            halt_names=targets(call),
+            row=self._row(call, ref, now) if contract.effect.writes and ref is not None else None,
+            staged=tuple(call.staged),
+            ref=ref,
+            tenant=tenant,
+            call_id=call.id,
+            nonce=call.nonce,
+            fingerprint=call.fingerprint,
+            contract_digest=contract.digest,
+            now=now,
+            intent=intent_body(call, now),
+        )
+
+    def _row(self, call: Call, ref: OperationRef, now: float) -> tuple[object, ...]:
+        contract, boot = call.tool.contract, self._boot.now()
+        left = max(call.deadline - self._clock.monotonic(), 0.0)
+        grant = next((stage.approval_id for _, stage in call.staged if isinstance(stage, UseGrant)), None)
+        return (
+            *ref,
+            call.id,
+            contract.version,
+            contract.digest,
+            call.fingerprint,
+            call.nonce,
+            self._workers.id,
+            call.key_source or KeySource.CALLER,
+            call.trace_id,
+            now,
+            self._boot.id,
+            boot + left,
+            boot + defaults.lease(left),
+            contract.window_s,
+            grant,
+            self._secrets.seal(ref.tenant, payload(call)),
+            call.rerun_unknown,
+        )
+
+    def _claimed(self, call: Call, wish: Claim, won: Won) -> Operation | None:
+        return wish.ref and Operation(
+            ref=wish.ref,
+            call_id=won.call_id,
+            version=call.tool.contract.version,
+            contract_digest=wish.contract_digest,
+            fingerprint=wish.fingerprint,
+            state=State.DISPATCHED,
+            epoch=won.epoch,
+            nonce=wish.nonce,
+            owner=self._workers.id,
+            key_source=call.key_source or KeySource.CALLER,
+            trace_id=call.trace_id,
+            created_at=won.created_at,
+            updated_at=wish.now,
+        )
+
+    def _abandon(self, ref: OperationRef, call: Call) -> None:
+        at = self._moment()
+        body = act_body(at.wall, "abandon", call.principal.user, nonce=call.nonce, status="cancelled")
+        job = self._writer.submit(True, outcome.abandon, ref, call.nonce, at, body)
+        job.add_done_callback(_log_failure)
+
+    async def _stands(self, end: End) -> bool:
+        found = await self.find(end.ref)
+        return found is not None and (found.epoch, found.nonce, found.state) == (
+            end.epoch,
+            end.nonce,
+            end.state,
+        )
+
+    def _moment(self) -> Moment:
+        return Moment(self._clock.now(), self._boot.id, self._boot.now())
+
+    def _first(self, statement: str, parameters: tuple[object, ...]) -> Operation | None:
+        rows = self._read(statement, parameters)
+        return self._rows.operation(rows[0]) if rows else None
+
+    def _read(self, statement: str, parameters: tuple[object, ...]) -> list[Row]:
+        """Always to the end of the rows: a half-read statement would keep the log from being folded back."""
+        try:
+            return self._reader.execute(statement, parameters).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(f"the store cannot be read: {error}") from error
+
+
+def _log_failure(job: "asyncio.Future[bool]") -> None:
+    if not job.cancelled() and (error := job.exception()) is not None:
+        log.error("a claim could not be given up; it will be found unknown when its lease is over: %s", error)

@@ -1,0 +1,160 @@
+"""How is a question to people written down? The jobs and rows behind `approvals`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import orjson
+
+from holdfast.model import defaults
+from holdfast.model.approval import Answer, Approval, Vote
+from holdfast.model.call import Call
+from holdfast.model.errors import TooManyAsks
+from holdfast.model.operation import OperationRef
+from holdfast.model.vocabulary import State
+from holdfast.records.body import act_body
+from holdfast.stores import question
+from holdfast.stores.sqlite.writer import Transaction
+
+Row = tuple[Any, ...]
+
+_COLUMNS = (
+    "tenant, id, principal, tool, key, call_id, fingerprint, contract_digest, need, answer, packet,"
+    " created_at, expires_at, used_nonce"
+)
+PACKET = 10
+
+GET = f"SELECT {_COLUMNS} FROM approval WHERE tenant = ? AND id = ?"  # noqa: S608
+FIND = (
+    f"SELECT {_COLUMNS} FROM approval WHERE tenant = ? AND principal = ? AND tool = ? AND key = ?"  # noqa: S608
+    " ORDER BY created_at DESC, id LIMIT 1"
+)
+OPEN = (
+    f"SELECT {_COLUMNS} FROM approval WHERE tenant = ? AND answer = 'PENDING' AND expires_at > ?"  # noqa: S608
+    " ORDER BY created_at, id"
+)
+VOTES = (
+    "SELECT person, role, approve, note, at FROM vote WHERE tenant = ? AND approval_id = ?"
+    " ORDER BY at, person"
+)
+
+_STATE = (
+    "SELECT state, fingerprint, contract_digest, call_id FROM operation"
+    " WHERE tenant = ? AND principal = ? AND tool = ? AND key = ?"
+)
+_HOLD = """
+INSERT INTO operation (tenant, principal, tool, key, call_id, version, contract_digest, fingerprint, state,
+  epoch, nonce, owner, key_source, trace_id, created_at, updated_at, boot_id, window_s, payload)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'held', 0, ?9, '', ?10, ?11, ?12, ?12, '', ?13, ?14)
+"""
+_HOLD_AGAIN = """
+UPDATE operation SET state = 'held', updated_at = ?, finished_at = NULL, finished_boot_id = NULL,
+  forget_boot = NULL
+WHERE tenant = ? AND principal = ? AND tool = ? AND key = ? AND state = 'no_effect'
+"""
+_COUNT = (
+    "SELECT count(*) FROM approval"
+    " WHERE tenant = ? AND principal = ? AND answer = 'PENDING' AND expires_at > ?"
+)
+_INSERT = "INSERT INTO approval VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)"
+_VOTE = "INSERT INTO vote VALUES (?, ?, ?, ?, ?, ?, ?)"
+_ANSWER = "UPDATE approval SET answer = ? WHERE tenant = ? AND id = ? AND answer = 'PENDING'"
+
+
+class Held(NamedTuple):
+    """The operation that waits; a read that needs consent has none."""
+
+    ref: OperationRef
+    row: tuple[object, ...]
+
+
+def ask(
+    transaction: Transaction, call: Call, wanted: Approval, packet: bytes, held: Held | None, body: str
+) -> tuple[Row, list[Row]]:
+    """The question that stands for this call, or `wanted` as a new one."""
+    now = wanted.created_at
+    call_id = call.id if held is None else _hold(transaction, call, held, now)
+    standing = transaction.execute(FIND, wanted.ref).fetchone()
+    if standing is not None:
+        votes = transaction.execute(VOTES, standing[:2]).fetchall()
+        if question.still_good(read(standing, votes, {}), call, wanted.need, now):
+            return standing, votes
+        transaction.execute(_ANSWER, (Answer.AUTO_DENIED.value, *standing[:2]))
+    _refuse_flood(transaction, wanted.ref, now)
+    row = (
+        wanted.ref.tenant,
+        wanted.id,
+        *wanted.ref[1:],
+        call_id,
+        wanted.fingerprint,
+        wanted.contract_digest,
+        orjson.dumps(wanted.need).decode(),
+        wanted.answer.value,
+        packet,
+        now,
+        wanted.expires_at,
+    )
+    transaction.execute(_INSERT, row)
+    transaction.record(wanted.ref.tenant, call_id, "ask", now, body)
+    return (*row, None), []
+
+
+def _hold(transaction: Transaction, call: Call, held: Held, now: float) -> str:
+    found = transaction.execute(_STATE, held.ref).fetchone()
+    if found is None:
+        transaction.execute(_HOLD, (*held.ref, *held.row))
+        return call.id
+    state, fingerprint, contract_digest, call_id = found
+    question.refuse_unless_holdable(call, State(state), fingerprint, contract_digest)
+    transaction.execute(_HOLD_AGAIN, (now, *held.ref))
+    return str(call_id)
+
+
+def _refuse_flood(transaction: Transaction, ref: OperationRef, now: float) -> None:
+    [count] = transaction.execute(_COUNT, (ref.tenant, ref.principal, now)).fetchone()
+    if count >= defaults.OPEN_ASKS:
+        raise TooManyAsks(question.FLOOD.format(principal=ref.principal, count=count))
+
+
+def decide(transaction: Transaction, tenant: str, approval_id: str, vote: Vote) -> tuple[Row, list[Row]]:
+    row = transaction.execute(GET, (tenant, approval_id)).fetchone()
+    votes = transaction.execute(VOTES, (tenant, approval_id)).fetchall()
+    found = None if row is None else read(row, votes, {})
+    approval = question.refuse_unless_votable(found, approval_id, vote.person, vote.at)
+    cast = (vote.person, vote.role, int(vote.approve), vote.note, vote.at)
+    transaction.execute(_VOTE, (tenant, approval_id, *cast))
+    answer = question.answer_after(replace(approval, votes=(*approval.votes, vote)))
+    transaction.execute(_ANSWER, (answer.value, tenant, approval_id))
+    said = {"approval_id": approval_id, "role": vote.role, "approve": vote.approve, "answer": answer}
+    transaction.record(
+        tenant, approval.call_id, "vote", vote.at, act_body(vote.at, "vote", vote.person, **said)
+    )
+    return transaction.execute(GET, (tenant, approval_id)).fetchone(), [*votes, cast]
+
+
+def expire(transaction: Transaction, tenant: str, approval_id: str, call_id: str, now: float) -> None:
+    if transaction.execute(_ANSWER, (Answer.AUTO_DENIED.value, tenant, approval_id)).rowcount == 1:
+        body = act_body(now, "expire", "holdfast", approval_id=approval_id, answer=Answer.AUTO_DENIED)
+        transaction.record(tenant, call_id, "vote", now, body)
+
+
+def read(row: Row, votes: Sequence[Row], packet: Mapping[str, Any]) -> Approval:
+    tenant, approval_id, principal, tool, key, call_id, fingerprint, contract_digest = row[:8]
+    need, answer, _, created_at, expires_at, used_nonce = row[8:]
+    return Approval(
+        id=approval_id,
+        ref=OperationRef(tenant, principal, tool, key),
+        call_id=call_id,
+        fingerprint=fingerprint,
+        contract_digest=contract_digest,
+        need=orjson.loads(need),
+        answer=Answer(answer),
+        votes=tuple(
+            Vote(person=person, role=role, approve=bool(approve), note=note, at=at)
+            for person, role, approve, note, at in votes
+        ),
+        packet=packet,
+        created_at=created_at,
+        expires_at=expires_at,
+        used=used_nonce is not None,
+    )

@@ -1,0 +1,93 @@
+"""Everything durable, on one SQLite file: made without effects, then opened, then closed."""
+
+import asyncio
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from holdfast.model import defaults
+from holdfast.model.errors import StoreError
+from holdfast.ports import Clock
+from holdfast.stores.boot import Boot, SystemBoot
+from holdfast.stores.keyring import Keyring, root_secret
+from holdfast.stores.sqlite.approvals import SqliteApprovals
+from holdfast.stores.sqlite.connection import LOCK_S, READ_LOCK_S, connect
+from holdfast.stores.sqlite.controls import SqliteControls
+from holdfast.stores.sqlite.ledger import SqliteLedger
+from holdfast.stores.sqlite.migrate import migrate
+from holdfast.stores.sqlite.tenant_keys import SqliteTenantKeys
+from holdfast.stores.sqlite.writer import Writer
+from holdfast.stores.worker import LockedWorkers, Workers
+
+
+class SqliteStore:
+    """Its ports are there once it is open."""
+
+    ledger: SqliteLedger
+    approvals: SqliteApprovals
+    controls: SqliteControls
+    secrets: Keyring
+
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        *,
+        approval_s: float = defaults.APPROVAL_S,
+        lock_s: float = LOCK_S,
+        boot: Boot | None = None,
+        workers: Workers | None = None,
+    ) -> None:
+        self.path = path
+        self._clock = clock
+        self._approval_s = approval_s
+        self._lock_s = lock_s
+        self._boot = boot
+        self._workers = workers
+        self._own: LockedWorkers | None = None
+
+    async def open(self) -> None:
+        try:
+            root = await asyncio.to_thread(self._prepare)
+        except OSError as error:
+            raise StoreError(f"the database '{self.path}' cannot be opened: {error}") from error
+        boot, workers = self._boot or SystemBoot(), self._workers or self._own_worker()
+        self._tenant_keys = SqliteTenantKeys(self.path)
+        self.secrets = Keyring(root, self._tenant_keys)
+        self.secrets.check()
+        self._reader = connect(self.path, READ_LOCK_S)
+        self._reader.execute("PRAGMA query_only = 1")
+        self._writer = Writer(self.path, workers.id, self._lock_s)
+        self._writer.open()
+        self.ledger = SqliteLedger(self._writer, self._reader, self.secrets, self._clock, boot, workers)
+        self.approvals = SqliteApprovals(
+            self._writer, self._reader, self.secrets, self._clock, self._approval_s
+        )
+        self.controls = SqliteControls(self._writer, self._reader, self._clock)
+
+    async def close(self) -> None:
+        await self._writer.close()
+        self._reader.close()
+        self._tenant_keys.close()
+        if self._own is not None:
+            self._own.close()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _prepare(self) -> bytes:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        root = root_secret(self.path.with_name(f"{self.path.name}.keys"))
+        migrate(self.path)
+        return root
+
+    def _own_worker(self) -> LockedWorkers:
+        self._own = LockedWorkers(self.path.with_name(f"{self.path.name}-workers"))
+        self._own.open()
+        return self._own

@@ -1,0 +1,35 @@
+"""Where are the tenants' wrapped data keys? In the database, so that deleting a row erases a tenant."""
+
+import sqlite3
+from pathlib import Path
+
+from holdfast.model.errors import StoreError
+from holdfast.stores.sqlite.connection import connect
+
+
+class SqliteTenantKeys:
+    """Used once per tenant and process; a short transaction of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = connect(path, any_thread=True)
+
+    def find(self, tenant: str) -> bytes | None:
+        try:
+            rows = self._connection.execute(
+                "SELECT wrapped FROM tenant_key WHERE tenant = ?", (tenant,)
+            ).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(f"the key of tenant '{tenant}' cannot be read: {error}") from error
+        return rows[0][0] if rows else None
+
+    def keep(self, tenant: str, wrapped: bytes) -> bytes:
+        try:
+            self._connection.execute(
+                "INSERT INTO tenant_key VALUES (?, ?) ON CONFLICT DO NOTHING", (tenant, wrapped)
+            )
+        except sqlite3.Error as error:
+            raise StoreError(f"the key of tenant '{tenant}' cannot be kept: {error}") from error
+        return self.find(tenant) or wrapped
+
+    def close(self) -> None:
+        self._connection.close()

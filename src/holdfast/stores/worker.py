@@ -1,0 +1,91 @@
+"""Can the process that took this claim still act?
+
+Each process holds an exclusive lock on a file of its own for as long as it lives. The kernel frees it at
+death, kill -9 included, and keeps it while the process is merely stopped: a stopped worker may wake up and
+go on, a dead one cannot.
+"""
+
+import fcntl
+import os
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+ASK_AGAIN_S = 0.5
+"""A worker found alive is believed for this long; asking costs three system calls."""
+
+
+class Workers(Protocol):
+    @property
+    def id(self) -> str:
+        """This process, as the owner of its claims."""
+        ...
+
+    def alive(self, worker: str) -> bool: ...
+
+
+class LockedWorkers:
+    """Workers of one machine that know each other by lock files in one folder."""
+
+    def __init__(self, folder: Path, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self.id = f"w_{secrets.token_hex(8)}"
+        self._folder = folder
+        self._monotonic = monotonic
+        self._lock: int | None = None
+        self._seen: dict[str, float] = {}
+        self._dead: set[str] = set()
+
+    def open(self) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._sweep()
+        # Locked before it gets the name others look for: a file of that name that is free is a dead worker's.
+        unnamed = self._folder / f"{self.id}.new"
+        self._lock = os.open(unnamed, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        unnamed.rename(self._path(self.id))
+
+    def close(self) -> None:
+        if self._lock is not None:
+            self._path(self.id).unlink(missing_ok=True)
+            os.close(self._lock)
+            self._lock = None
+
+    def alive(self, worker: str) -> bool:
+        if worker == self.id:
+            return True
+        if worker in self._dead:
+            return False
+        now = self._monotonic()
+        if now - self._seen.get(worker, -ASK_AGAIN_S) < ASK_AGAIN_S:
+            return True
+        if self._is_free(worker):
+            self._seen.pop(worker, None)
+            self._dead.add(worker)
+            return False
+        self._seen[worker] = now
+        return True
+
+    def _is_free(self, worker: str) -> bool:
+        path = self._path(worker)
+        try:
+            lock = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return True
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink(missing_ok=True)  # under the lock: nobody else takes it for a living worker's
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(lock)
+        return True
+
+    def _sweep(self) -> None:
+        """Remove what workers left behind that died without anything running."""
+        for path in self._folder.glob("*.lock"):
+            self._is_free(path.stem)
+
+    def _path(self, worker: str) -> Path:
+        return self._folder / f"{worker}.lock"

@@ -1,0 +1,120 @@
+"""Do patterns cover what they should, and does narrowing ever widen?"""
+
+import re
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from holdfast.model.scopes import check, covers, covers_all, intersect, within
+from tests.requirements import requirement
+
+WORDS = st.sampled_from(["a", "b", "ab", "abc"])
+SCOPES = st.lists(WORDS, min_size=1, max_size=4).flatmap(
+    lambda words: st.lists(st.sampled_from(":/"), min_size=len(words) - 1, max_size=len(words) - 1).map(
+        lambda separators: "".join(w + s for w, s in zip(words, [*separators, ""], strict=True))
+    )
+)
+PATTERN_WORDS = st.sampled_from(["a", "b", "ab", "abc", "*", "a*", "*b", "a*c", "**"])
+PATTERNS = st.lists(PATTERN_WORDS, min_size=1, max_size=4).map(":".join).filter(lambda p: check(p) is None)
+SETS = st.frozensets(PATTERNS, max_size=3)
+
+
+def stands_for(pattern: str, scope: str) -> bool:
+    """What a pattern means, said another way: as a regular expression over the whole scope."""
+    text = ":".join(
+        "[^:/]+" if word == "*" else ".+" if word == "**" else re.escape(word).replace(r"\*", "[^:/]*")
+        for word in pattern.split(":")
+    )
+    return re.fullmatch(text, scope) is not None
+
+
+@requirement("AUT-4")
+@pytest.mark.parametrize(
+    ("pattern", "covered", "not_covered"),
+    [
+        ("orders:read", ["orders:read"], ["orders:reads", "orders", "orders:read:all", "ORDERS:READ"]),
+        ("orders:*", ["orders:read"], ["orders", "orders:read:all", "order:read", "orders/read"]),
+        ("orders:re*", ["orders:read", "orders:re"], ["orders:write", "orders:re:x"]),
+        ("orders:**", ["orders:read", "orders:read:all"], ["orders", "refunds:read"]),
+        ("**", ["orders", "orders:read", "file:read:/workspace/a"], []),
+        ("*", ["orders"], ["orders:read"]),
+        ("**:read", ["orders:read", "a:b:read"], ["read", "orders:write"]),
+        (
+            "file:read:/workspace/*",
+            ["file:read:/workspace/a"],
+            ["file:read:/workspace/a/b", "file:read:/etc/a"],
+        ),
+        (
+            "file:read:/workspace/**",
+            ["file:read:/workspace/a/b"],
+            ["file:read:/workspace", "file:write:/workspace/a"],
+        ),
+    ],
+)
+def test_a_star_stays_in_its_word_and_two_cross(
+    pattern: str, covered: list[str], not_covered: list[str]
+) -> None:
+    assert check(pattern) is None
+    assert [scope for scope in covered if not covers([pattern], scope)] == []
+    assert [scope for scope in not_covered if covers([pattern], scope)] == []
+
+
+@requirement("AUT-4")
+@given(PATTERNS, SCOPES)
+def test_patterns_mean_what_the_regular_expression_says(pattern: str, scope: str) -> None:
+    assert covers([pattern], scope) == stands_for(pattern, scope)
+
+
+@requirement("AUT-5")
+@given(SETS, SETS, SCOPES)
+def test_narrowing_never_widens(left: frozenset[str], right: frozenset[str], scope: str) -> None:
+    if covers(intersect(left, right), scope):
+        assert covers(left, scope)
+        assert covers(right, scope)
+
+
+@requirement("AUT-5")
+@given(SETS, SETS, SCOPES)
+def test_narrowing_keeps_what_both_hold_where_no_two_partial_words_meet(
+    left: frozenset[str], right: frozenset[str], scope: str
+) -> None:
+    partial = re.compile(r"[a-z]\*|\*[a-z]")
+    assume(not any(map(partial.search, left)) or not any(map(partial.search, right)))
+    assert covers(intersect(left, right), scope) == (covers(left, scope) and covers(right, scope))
+
+
+@requirement("AUT-5")
+@given(SETS, SETS, SETS, SCOPES)
+def test_a_longer_chain_never_holds_more(
+    user: frozenset[str], agent: frozenset[str], key: frozenset[str], scope: str
+) -> None:
+    if covers(intersect(intersect(user, agent), key), scope):
+        assert covers(intersect(user, agent), scope)
+
+
+@given(PATTERNS, PATTERNS, SCOPES)
+def test_what_is_within_a_pattern_is_covered_by_it(narrow: str, wide: str, scope: str) -> None:
+    if within(narrow, wide) and covers([narrow], scope):
+        assert covers([wide], scope)
+
+
+@given(SETS)
+def test_meeting_oneself_or_everything_changes_nothing_that_counts(held: frozenset[str]) -> None:
+    for other in (held, frozenset(["**"])):
+        met = intersect(held, other)
+        assert all(covers(met, pattern) for pattern in held)
+
+
+def test_all_that_is_required_must_be_held() -> None:
+    held = frozenset(["orders:*"])
+    assert covers_all(held, ())
+    assert covers_all(held, ("orders:read", "orders:write"))
+    assert not covers_all(held, ("orders:read", "refunds:create"))
+    assert not covers_all(frozenset(), ("orders:read",))
+
+
+def test_a_pattern_that_is_required_needs_all_of_it() -> None:
+    assert covers(["orders:**"], "orders:*")
+    assert not covers(["orders:read"], "orders:*")
+    assert not covers(["orders:*"], "orders:**")

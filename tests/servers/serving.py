@@ -1,0 +1,39 @@
+"""How does a test serve the application on a real socket?"""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import uvicorn
+from starlette.types import ASGIApp
+
+
+@dataclass(frozen=True)
+class Served:
+    port: int
+    server: uvicorn.Server
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def until_nobody_is_connected(self) -> None:
+        while self.server.server_state.connections:  # noqa: ASYNC110  # the server tells nobody
+            await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def serving(app: ASGIApp) -> AsyncIterator[Served]:
+    """A uvicorn server on a free port of this machine, until the block ends."""
+    listener = socket.create_server(("127.0.0.1", 0))  # connections queue here from now on
+    config = uvicorn.Config(app, log_config=None, ws="none", lifespan="off", timeout_graceful_shutdown=5)
+    server = uvicorn.Server(config)
+    running = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        yield Served(listener.getsockname()[1], server)
+    finally:
+        server.should_exit = True
+        await running
+        listener.close()

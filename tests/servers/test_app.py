@@ -1,0 +1,153 @@
+"""Which routes are there, and who stands before them?"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+
+from holdfast.gateway import Gateway
+from holdfast.servers.app import GOVERNED, PUBLIC, build
+from tests.requirements import requirement
+from tests.servers.asgi import Client
+from tests.servers.conftest import LOCAL
+from tests.servers.desk import Desk
+
+EVERY = [(method, path) for path, methods in GOVERNED.items() for method in methods]
+
+
+def filled(path: str) -> str:
+    return path.replace("{id}", "x").replace("{target:path}", "x").replace("{record}", "x")
+
+
+@requirement("TEL-6", "NAM-3")
+async def test_health_and_ready_answer_anybody(app: Starlette) -> None:
+    nobody = Client(app, LOCAL)
+    assert (await nobody.get("/health")).json() == {"status": "ok"}
+    ready = await nobody.get("/ready")
+    assert (ready.status, ready.json()["ready"]) == (200, True)
+
+
+@requirement("TEL-6", "LIF-5")
+async def test_a_gateway_that_closes_is_up_but_not_ready(config: dict[str, Any], desk: Desk) -> None:
+    async with Gateway.open(config) as gateway:
+        client = Client(build(gateway), LOCAL)
+    ready = await client.get("/ready")
+    assert (ready.status, ready.json()["ready"]) == (503, False)
+    assert set(ready.json()) == {"ready", "next"}
+    assert (await client.get("/health")).status == 200
+
+
+@requirement("NAM-3")
+async def test_the_front_page_says_what_this_is_and_runs_nothing(app: Starlette) -> None:
+    page = await Client(app, LOCAL).get("/")
+    assert page.status == 200
+    assert page.headers["content-type"].startswith("text/html")
+    assert b'href="/openapi.json"' in page.body
+    assert b"<script" not in page.body
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("/metrics", 404), ("/mcp", 501), ("/v1/audit", 501), ("/v1/audit/proof/7", 501)]
+)
+async def test_what_is_not_built_yet_says_so(client: Client, path: str, status: int) -> None:
+    answer = await client.get(path)
+    assert answer.status == status
+    assert "not built yet" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/v1", "/v1/calls/", "/v1/tools/x", "/rpc/", "//"])
+async def test_a_route_that_is_not_there_is_404_in_json(client: Client, path: str) -> None:
+    answer = await client.get(path)
+    assert answer.status == 404
+    assert set(answer.json()) == {"error", "next"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("GET", "/v1/calls", {"POST"}),
+        ("DELETE", "/v1/tools", {"GET", "HEAD"}),
+        ("PUT", "/v1/halts", {"GET", "HEAD", "POST"}),
+        ("GET", "/rpc", {"POST"}),
+        ("PROPFIND", "/health", {"GET", "HEAD"}),
+    ],
+)
+async def test_a_wrong_method_is_405_with_the_right_ones(
+    client: Client, method: str, path: str, allowed: set[str]
+) -> None:
+    answer = await client.send(method, path)
+    assert answer.status == 405
+    assert set(answer.headers["allow"].split(", ")) == allowed
+    assert set(answer.json()) == {"error", "next"}
+
+
+async def test_head_is_answered_as_get(client: Client) -> None:
+    assert (await client.send("HEAD", "/v1/tools")).status == 200
+
+
+async def test_no_answer_may_be_kept_by_a_cache(client: Client) -> None:
+    for path in ("/v1/tools", "/health", "/nothing", "/"):
+        assert (await client.get(path)).headers["cache-control"] == "no-store"
+
+
+@requirement("AUT-1")
+async def test_local_mode_refuses_a_foreign_host_before_anything_else(app: Starlette, desk: Desk) -> None:
+    rebound = Client(app, {"host": "evil.example"})
+    for path in ("/health", "/v1/tools", "/nothing"):
+        assert (await rebound.get(path)).status == 403
+
+
+@requirement("AUT-1")
+async def test_a_person_nobody_knows_is_401(as_person: Callable[[str], Client]) -> None:
+    answer = await as_person("mallory").get("/v1/tools")
+    assert answer.status == 401
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+    assert set(answer.json()) == {"error", "next"}
+
+
+class TestApiKeys:
+    @pytest.fixture
+    def config(self, config: dict[str, Any]) -> dict[str, Any]:
+        from holdfast.identity import mint
+
+        key, self.secret = mint_key(mint)
+        config["auth"] = {
+            "mode": "api_key",
+            "people": config["auth"]["people"],
+            "keys": [{**key, "user": "ann"}],
+        }
+        return config
+
+    @requirement("AUT-1")
+    @pytest.mark.parametrize(("method", "path"), EVERY)
+    async def test_nothing_governed_is_reached_without_a_key(
+        self, app: Starlette, method: str, path: str
+    ) -> None:
+        for headers in ({}, {"authorization": "Bearer hf_aaaa_wrong"}, {"authorization": "Basic YTpi"}):
+            answer = await Client(app, headers).send(method, filled(path), [b"{}"])
+            assert answer.status == 401
+            assert answer.headers["www-authenticate"].startswith('Bearer realm="holdfast"')
+            assert ("invalid_token" in answer.headers["www-authenticate"]) == bool(headers)
+            assert set(answer.json()) == {"error", "next"}
+
+    @requirement("AUT-1")
+    @pytest.mark.parametrize("path", [path for path in PUBLIC if path not in ("/metrics",)])
+    async def test_what_is_public_needs_no_key(self, app: Starlette, path: str) -> None:
+        assert (await Client(app, {}).get(filled(path))).status in (200, 501)
+
+    @requirement("AUT-1", "VAL-4")
+    async def test_a_large_body_of_nobody_is_not_read(self, app: Starlette) -> None:
+        assert (await Client(app, {}).send("POST", "/v1/calls", [b"x" * 50_000])).status == 401
+
+    @requirement("AUT-1")
+    async def test_a_key_opens_the_door_from_anywhere(self, app: Starlette) -> None:
+        headers = {"authorization": f"Bearer {self.secret}", "host": "gateway.example"}
+        assert (await Client(app, headers, ("10.0.0.9", 1)).get("/v1/tools")).status == 200
+
+
+def mint_key(mint: Any) -> tuple[dict[str, str], str]:
+    """A fresh key as the configuration holds it, and as its owner sends it."""
+    made = mint()
+    raise NotImplementedError(made)

@@ -1,0 +1,75 @@
+"""What becomes of a write whose caller went away?
+
+A real server and a real socket: nothing else shows what happens when one is closed.
+"""
+
+import asyncio
+
+import aiohttp
+import orjson
+import pytest
+from starlette.applications import Starlette
+
+from tests.requirements import requirement
+from tests.servers.desk import Desk
+from tests.servers.serving import Served, serving
+
+BODY = {"tool": "desk.add_slowly", "arguments": {"text": "kept"}, "key": "k-1"}
+HEADERS = {"X-Holdfast-User": "ann"}
+
+
+async def send_and_leave(served: Served, path: str, body: bytes, desk: Desk) -> None:
+    """Sends a request, waits until the tool has started, and closes the connection."""
+    _, writer = await asyncio.open_connection("127.0.0.1", served.port)
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Holdfast-User: ann\r\nContent-Length: {len(body)}\r\n\r\n"
+    writer.write(head.encode() + body)
+    await desk.started.wait()
+    writer.transport.abort()
+    await served.until_nobody_is_connected()
+
+
+@requirement("EXE-1", "IDM-1")
+@pytest.mark.parametrize("path", ["/v1/calls", "/rpc"])
+async def test_a_dispatched_write_outlives_the_connection_of_its_caller(
+    app: Starlette, desk: Desk, path: str
+) -> None:
+    body = BODY if path == "/v1/calls" else {"jsonrpc": "2.0", "method": "tools.call", "params": BODY, "id": 1}
+    async with serving(app) as served:
+        await send_and_leave(served, path, orjson.dumps(body), desk)
+        assert desk.notes == []
+        desk.go_on.set()
+        async with aiohttp.ClientSession(served.url, headers=HEADERS) as client:
+            answer = await client.post("/v1/calls", json=BODY)
+            said = await answer.json()
+            assert (answer.status, said["status"], said["replayed"]) == (200, "done", True)
+            assert answer.headers["Idempotent-Replayed"] == "true"
+            kept = await (await client.get(f"/v1/calls/{said['call_id']}")).json()
+    assert kept["status"] == "done"
+    assert kept["outcome"]["rung"] in ("accepted", "observed", "verified")
+    assert desk.notes == ["kept"]
+
+
+@requirement("NAM-1", "NAM-3")
+async def test_a_real_server_speaks_to_a_real_client(app: Starlette, desk: Desk) -> None:
+    async with serving(app) as served, aiohttp.ClientSession(served.url, headers=HEADERS) as client:
+        assert (await client.get("/health")).status == 200
+        made = await client.post("/v1/calls", json={"tool": "desk.add", "arguments": {"text": "x"}, "key": "k"})
+        assert made.status == 200
+        large = await client.post("/v1/calls", data=b" " * 100_000)
+        assert large.status == 413
+        assert (await large.json())["next"]
+        assert (await client.get("/v1/tools", headers={"Origin": "https://evil.example"})).status == 403
+    assert desk.notes == ["x"]
+
+
+async def test_a_client_that_leaves_in_the_middle_of_its_body_starts_nothing(app: Starlette, desk: Desk) -> None:
+    async with serving(app) as served:
+        _, writer = await asyncio.open_connection("127.0.0.1", served.port)
+        writer.write(b"POST /v1/calls HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 500\r\n\r\n{")
+        async with aiohttp.ClientSession(served.url) as client:
+            assert (await client.get("/health")).status == 200  # by now the server has seen the first half
+        writer.transport.abort()
+        await served.until_nobody_is_connected()
+        async with aiohttp.ClientSession(served.url) as client:
+            assert (await client.get("/health")).status == 200
+    assert desk.notes == []
