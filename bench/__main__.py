@@ -90,20 +90,30 @@ async def lives(calls: int) -> None:
     rows: list[tuple[str, int, Cost]] = []
     async with testing.gateway(*TOOLS, namespace="b", clock=SystemClock()) as gateway:
         for concurrency in (1, 32):
-            rows.append(("read, memory", concurrency, await measure(reading(gateway), calls, concurrency, "r")))
+            rows.append(
+                ("read, memory", concurrency, await measure(reading(gateway), calls, concurrency, "r"))
+            )
             write = writing(gateway)
-            rows.append(("write, memory", concurrency, await measure(write, calls, concurrency, f"w{concurrency}")))
+            rows.append(
+                ("write, memory", concurrency, await measure(write, calls, concurrency, f"w{concurrency}"))
+            )
     with tempfile.TemporaryDirectory() as folder:
-        config = {"store": f"sqlite:///{folder}/bench.db", "upstreams": {"b": {"functions": "bench.tools:TOOLS"}}}
+        config = {
+            "store": f"sqlite:///{folder}/bench.db",
+            "upstreams": {"b": {"functions": "bench.tools:TOOLS"}},
+        }
         floor = Floor(Path(folder))
         async with Gateway.open(config) as gateway:
             for concurrency in (1, 32):
-                rows.append(("read, sqlite", concurrency, await measure(reading(gateway), calls, concurrency, "r")))
+                rows.append(
+                    ("read, sqlite", concurrency, await measure(reading(gateway), calls, concurrency, "r"))
+                )
                 write = writing(gateway)
                 cost = await measure(write, calls, concurrency, f"w{concurrency}")
                 bare = await measure(floor.flow, calls, concurrency, f"f{concurrency}")
                 rows += [("write, sqlite", concurrency, cost), ("bare two transactions", concurrency, bare)]
-                print(f"concurrency {concurrency:>2}: durable writes at {cost.per_second / bare.per_second:.0%} of the floor")
+                share = cost.per_second / bare.per_second
+                print(f"concurrency {concurrency:>2}: durable writes at {share:.0%} of the floor")
         floor.close()
     print(f"\n{'life of a call':<24}{'at once':>8}{'calls/s':>10}{'CPU us':>9}")
     for name, concurrency, cost in rows:
@@ -119,7 +129,8 @@ def writing(gateway: Gateway) -> Flow:
 
 
 async def main(calls: int) -> None:
-    print(f"python {platform.python_version()} on {platform.system()} {platform.machine()}, {calls} calls per figure")
+    machine = f"{platform.system()} {platform.machine()}"
+    print(f"python {platform.python_version()} on {machine}, {calls} calls per figure")
     await gates(calls)
     print()
     await lives(calls)

@@ -16,7 +16,9 @@ CREATE TABLE claim(tenant TEXT, principal TEXT, tool TEXT, key TEXT, state TEXT,
 CREATE TABLE audit(seq INTEGER PRIMARY KEY, body BLOB);
 """
 CLAIM = "INSERT INTO claim VALUES('t', 'p', 'x', ?, 'dispatched', ?)"
-OUTCOME = "UPDATE claim SET state='committed', body=? WHERE tenant='t' AND principal='p' AND tool='x' AND key=?"
+OUTCOME = (
+    "UPDATE claim SET state='committed', body=? WHERE tenant='t' AND principal='p' AND tool='x' AND key=?"
+)
 AUDIT = "INSERT INTO audit(body) VALUES(?)"
 BODY = b"x" * 200
 Job = tuple[asyncio.Future[None], bool, str]

@@ -57,7 +57,10 @@ class Catalog(Protocol):
     """All contracts known here."""
 
     def find(self, name: str, spec: str | None) -> Listing | None:
-        """The version that answers `spec`; None when there is no such tool at all."""
+        """The version that answers `spec`, or None; ValueError for a spec that cannot be read.
+
+        Without a spec every known tool has an answer.
+        """
         ...
 
     def exact(self, name: str, version: str) -> Listing | None: ...
@@ -126,7 +129,10 @@ class Ledger(Protocol):
         ...
 
     async def finish(self, call: Call, observation: Observation, state: State | None) -> bool:
-        """Outcome, settlement and record; False when the operation is no longer this call's."""
+        """Outcome, settlement and record; False when the operation is no longer this call's.
+
+        An unknown outcome of an attempt that is over leaves the operation without an owner.
+        """
         ...
 
     async def refuse(self, call: Call, observation: Observation, code: Code | None) -> None:

@@ -6,8 +6,8 @@ looks for the work of dead workers. The rules (IDM-4, IDM-5):
 - an operation that was running when its worker died is unknown, never free;
 - a probe that sees the effect settles it as committed, at any time;
 - a probe that does not see it settles it as having no effect only when the worker
-  can do no more harm: it is dead, and the attempt's deadline and the contract's
-  settling time have passed;
+  can do no more harm: it is dead or its attempt is over, and the attempt's deadline
+  and the contract's settling time have passed;
 - without a probe a person settles it, or the upstream that honours the key may be
   asked again.
 """

@@ -70,6 +70,17 @@ class ManualClock:
         self._pass(end)
         await settle_loop()
 
+    async def drive(self, work: "asyncio.Future[Any]") -> None:
+        """Let time pass, from one alarm to the next, until `work` is done.
+
+        What is not waiting for time (a thread, a disk) is given real time first.
+        """
+        while not work.done():
+            await asyncio.wait((work,), timeout=0.005)
+            waiting = [at for at, _, alarm in self._alarms if not alarm.done()]
+            if waiting and not work.done():
+                await self.advance(min(waiting) - self._monotonic)
+
     def jump(self, seconds: float) -> None:
         """Move the wall clock alone, as an operator or a time server might."""
         self._wall += seconds

@@ -58,12 +58,16 @@ def medium(**changes: Any) -> Contract:
 
 
 def high(**changes: Any) -> Contract:
-    base = merge(document("send_mail", "HIGH_RISK_EXTERNAL", **_WRITE), {"security": {"approval_floor": "user"}})
+    base = merge(
+        document("send_mail", "HIGH_RISK_EXTERNAL", **_WRITE), {"security": {"approval_floor": "user"}}
+    )
     return from_mapping(merge(merge(base, {"transactional": {"probe": _PROBE}}), changes))
 
 
 def critical(**changes: Any) -> Contract:
-    base = merge(document("refund", "CRITICAL_MUTATION", **_WRITE), {"security": {"approval_floor": "two_person"}})
+    base = merge(
+        document("refund", "CRITICAL_MUTATION", **_WRITE), {"security": {"approval_floor": "two_person"}}
+    )
     promise = {"undo": "none", "preview": {}, "probe": _PROBE, "rollback_plan": "charge the card again"}
     return from_mapping(merge(merge(base, {"transactional": promise}), changes))
 

@@ -114,6 +114,9 @@ def test_an_upstreams_own_schema_is_left_as_it_came() -> None:
     assert tool.input.is_valid({"order_id": "o-1", "extra": 1})
 
 
+MANIFEST = [{"resource": "o", "operation": "UPDATE", "scope": "o"}]
+COMPENSATING = {"read": READING, "holds": "true", "on_failure": "compensate"}
+WRONG_EXAMPLE = {"description": "wrong", "arguments": {"order": 1}}
 MEDIUM_PLANLESS = {"transactional": {"undo": "none", "preview": {}}, "security": {"approval_floor": "user"}}
 
 
@@ -144,12 +147,16 @@ def test_what_its_effect_demands_must_be_declared(contract: Contract, word: str)
 @pytest.mark.parametrize(
     "contract",
     [
-        medium(**MEDIUM_PLANLESS | {"transactional": {"undo": "none", "preview": {}, "rollback_plan": "by hand"}}),
+        medium(
+            **MEDIUM_PLANLESS | {"transactional": {"undo": "none", "preview": {}, "rollback_plan": "by hand"}}
+        ),
         medium(transactional={"undo": "semantic"}),
         high(transactional={"probe": None, "verification": {"target": "the mailbox"}}),
         high(security={"approval_floor": "compliance"}),
         critical(security={"approval_floor": "compliance"}),
-        critical(transactional={"rollback_plan": None, "compensation": {**READING, "tool": "shop.tag_order"}}),
+        critical(
+            transactional={"rollback_plan": None, "compensation": {**READING, "tool": "shop.tag_order"}}
+        ),
         low(identity={"status": "provisional"}, idempotency=None, transactional={"manifest": None}),
     ],
 )
@@ -160,7 +167,7 @@ def test_each_way_of_meeting_a_demand_is_enough(contract: Contract) -> None:
 @pytest.mark.parametrize(
     ("contract", "word"),
     [
-        (get_order(transactional={"manifest": [{"resource": "o", "operation": "UPDATE", "scope": "o"}]}), "manifest"),
+        (get_order(transactional={"manifest": MANIFEST}), "manifest"),
         (get_order(transactional={"probe": {"read": READING, "committed": "true"}}), "probe"),
         (low(runtime={"cache_ttl_s": 10}), "cache_ttl_s"),
         (get_order(runtime={"timeout_class": "interactive", "timeout_ms": 501}), "timeout_ms"),
@@ -173,17 +180,19 @@ def test_each_way_of_meeting_a_demand_is_enough(contract: Contract) -> None:
         (low(idempotency={"upstream": "header"}), "idempotency.name"),
         (low(idempotency={"upstream": "header", "name": "two words"}), "no header name"),
         (low(idempotency={"upstream": "argument"}), "idempotency.name"),
-        (low(transactional={"postconditions": [{"read": READING, "holds": "true", "on_failure": "compensate"}]}), "compensat"),
-        (get_order(affordance={"examples": [{"description": "wrong", "arguments": {"order": 1}}]}), "examples.0"),
+        (low(transactional={"postconditions": [COMPENSATING]}), "compensat"),
+        (get_order(affordance={"examples": [WRONG_EXAMPLE]}), "examples.0"),
     ],
-)  # fmt: skip
+)
 def test_parts_that_disagree_are_refused(contract: Contract, word: str) -> None:
     assert any(word in reason for reason in reasons(contract))
 
 
 def test_the_argument_of_the_key_must_take_a_string() -> None:
     schema = {"type": "object", "properties": {"order_id": {"type": "integer"}}}
-    contract = low(idempotency={"upstream": "argument", "name": "order_id"}, affordance={"input_schema": schema})
+    contract = low(
+        idempotency={"upstream": "argument", "name": "order_id"}, affordance={"input_schema": schema}
+    )
     assert any("takes no string" in reason for reason in reasons(contract))
 
 
@@ -208,13 +217,16 @@ def reading(tool: str, **arguments: Any) -> dict[str, Any]:
         ({"state": {"read": reading("shop.get_order")}}, "requires"),
         ({"transactional": {"preview": {"read": reading("shop.missing")}}}, "preview.read"),
         ({"transactional": {"probe": {"read": reading("shop.missing"), "committed": "true"}}}, "probe.read"),
-        ({"transactional": {"postconditions": [{"read": reading("shop.missing"), "holds": "true"}]}}, "postconditions.0"),
+        (
+            {"transactional": {"postconditions": [{"read": reading("shop.missing"), "holds": "true"}]}},
+            "postconditions.0",
+        ),
         ({"transactional": {"compensation": reading("shop.missing")}}, "not in the catalog"),
         ({"transactional": {"compensation": reading("shop.get_order", order_id="x")}}, "undo nothing"),
         ({"transactional": {"compensation": reading("shop.tag_order", order_id="x")}}, "the tool itself"),
         ({"transactional": {"compensation": reading("shop.cancel_order", nr="x")}}, "does not take"),
     ],
-)  # fmt: skip
+)
 def test_the_tools_it_relies_on_must_be_there_and_fit(part: dict[str, Any], word: str) -> None:
     assert any(word in reason for reason in reasons(low(**part)))
 
@@ -249,9 +261,15 @@ def test_tools_offered_together_may_rely_on_each_other_in_any_order() -> None:
 @requirement("CON-2")
 def test_a_batch_is_refused_whole_and_names_each_tool() -> None:
     with pytest.raises(AdmissionError) as caught:
-        admit_all([offer(get_order()), offer(low(idempotency=None)), offer(high(transactional={"probe": None}))], nobody)
+        admit_all(
+            [offer(get_order()), offer(low(idempotency=None)), offer(high(transactional={"probe": None}))],
+            nobody,
+        )
     assert caught.value.tool == "shop.tag_order, shop.send_mail"
-    assert [reason.partition(":")[0] for reason in caught.value.reasons] == ["'shop.tag_order'", "'shop.send_mail'"]
+    assert [reason.partition(":")[0] for reason in caught.value.reasons] == [
+        "'shop.tag_order'",
+        "'shop.send_mail'",
+    ]
 
 
 # ---------------------------------------------------------------- expressions
@@ -269,7 +287,9 @@ WITH_EVERY_EXPRESSION = {
     "transactional": {
         "preview": {"read": reading("shop.get_order", order_id="=args.order_id")},
         "compensation": reading("shop.cancel_order", order_id="=args.order_id"),
-        "postconditions": [{"read": reading("shop.get_order", order_id="=args.order_id"), "holds": "state.ok"}],
+        "postconditions": [
+            {"read": reading("shop.get_order", order_id="=args.order_id"), "holds": "state.ok"}
+        ],
         "probe": {
             "read": reading("shop.get_order", order_id="=key"),
             "committed": "state.key == key",
@@ -307,4 +327,6 @@ def test_every_expression_of_a_tool_is_compiled() -> None:
     tool = admit(low(**WITH_EVERY_EXPRESSION), KNOWN)
     assert len(EVERY_PLACE) == 14
     assert tool.compensation is not None
-    assert tool.compensation.arguments.fill({"args": {"order_id": "o-1"}, "result": {}}) == {"order_id": "o-1"}
+    assert tool.compensation.arguments.fill({"args": {"order_id": "o-1"}, "result": {}}) == {
+        "order_id": "o-1"
+    }

@@ -30,7 +30,11 @@ def found(tools: MemoryCatalog, spec: str | None) -> str | None:
 
 
 SHELF = catalog(
-    version("1.0.0", "sunset"), version("1.4.0"), version("2.0.0"), version("2.1.0"), version("2.2.0", "deprecated")
+    version("1.0.0", "sunset"),
+    version("1.4.0"),
+    version("2.0.0"),
+    version("2.1.0"),
+    version("2.2.0", "deprecated"),
 )
 
 
@@ -146,7 +150,9 @@ def test_a_refused_batch_changes_nothing() -> None:
 
 
 def schema(required: list[str], **properties: Any) -> dict[str, Any]:
-    return {"affordance": {"input_schema": {"type": "object", "properties": properties, "required": required}}}
+    return {
+        "affordance": {"input_schema": {"type": "object", "properties": properties, "required": required}}
+    }
 
 
 ADDED_OPTIONAL = schema(["order_id"], order_id=ORDER, verbose={"type": "boolean"})
@@ -222,5 +228,5 @@ def test_what_callers_ask_for_is_not_remembered_without_end() -> None:
 
 
 def test_input_schemas_are_compared_as_they_are_enforced() -> None:
-    said = {"affordance": {"input_schema": {**INPUT, "additionalProperties": False}}}
+    said: dict[str, Any] = {"affordance": {"input_schema": {**INPUT, "additionalProperties": False}}}
     assert found(catalog(version("1.0.0"), version("1.0.1", **said)), None) == "1.0.1"

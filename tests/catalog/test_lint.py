@@ -40,14 +40,18 @@ def test_a_well_described_write_has_no_findings() -> None:
 
 
 @requirement("CON-4")
-@pytest.mark.parametrize("name", ["do_stuff", "handle_billing", "update", "process", "manage_orders", "run", "misc", "run_v2"])
+@pytest.mark.parametrize(
+    "name", ["do_stuff", "handle_billing", "update", "process", "manage_orders", "run", "misc", "run_v2"]
+)
 def test_a_name_that_says_nothing_is_found(name: str) -> None:
     found = lint(low(identity={"name": name}, affordance=GOOD_FACE))
     assert [(f.rule, f.path) for f in found] == [("vague-name", "identity.name")]
 
 
 @requirement("CON-4")
-@pytest.mark.parametrize("name", ["fetch_account_v1", "create_invoice_draft", "void_invoice", "update_address", "run_report"])
+@pytest.mark.parametrize(
+    "name", ["fetch_account_v1", "create_invoice_draft", "void_invoice", "update_address", "run_report"]
+)
 def test_a_verb_with_its_object_is_a_good_name(name: str) -> None:
     assert "vague-name" not in rules(low(identity={"name": name}, affordance=GOOD_FACE))
 
@@ -113,7 +117,9 @@ def test_a_bounded_clear_argument_is_left_alone(name: str, part: dict[str, Any])
 @requirement("CON-4")
 def test_a_tool_with_too_many_properties_is_several_tools() -> None:
     assert lint(with_properties(**{f"field_{n}": text() for n in range(MAX_PROPERTIES)})) == ()
-    assert rules(with_properties(**{f"field_{n}": text() for n in range(MAX_PROPERTIES + 1)})) == {"mega-tool"}
+    assert rules(with_properties(**{f"field_{n}": text() for n in range(MAX_PROPERTIES + 1)})) == {
+        "mega-tool"
+    }
 
 
 @requirement("CON-4")
@@ -128,4 +134,6 @@ def test_arguments_inside_arguments_are_looked_at_too() -> None:
     shared = {**schema(lines={"type": "array", "description": "all", "items": {"$ref": "#/$defs/line"}})}
     shared["$defs"] = {"line": schema(password=text())}
     assert rules(with_properties(address=nested)) == {"generic-id"}
-    assert rules(get_order(affordance={"input_schema": shared, "examples": [EXAMPLE]})) == {"secret-parameter"}
+    assert rules(get_order(affordance={"input_schema": shared, "examples": [EXAMPLE]})) == {
+        "secret-parameter"
+    }

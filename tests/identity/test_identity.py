@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
 from holdfast.config import parse
-from holdfast.gateway.people import identity as configured
-from holdfast.identity import Agent, Grant, Identity, Key, Person, Unauthenticated, mint
+from holdfast.identity import Agent, Grant, Identity, Key, Person, Unauthenticated, build, mint
 from holdfast.identity.keys import hash_chosen, hash_random, matches
 from holdfast.model.scopes import covers
 from tests.identity.test_scopes import SCOPES, SETS
@@ -286,7 +285,7 @@ def test_a_minted_entry_works_in_the_configuration() -> None:
             "keys": [entry],
         }
     }
-    identity = configured(parse(tree))
+    identity = build(parse(tree).auth.model_dump())
     caller = identity.authenticate({"Authorization": f"Bearer {plain}"})
     assert caller.id == "alice/bot"
     assert caller.scopes == {"orders:*"}

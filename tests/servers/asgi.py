@@ -1,6 +1,6 @@
 """How does a test speak to the application without a socket?"""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -43,7 +43,7 @@ class Client:
         headers: Mapping[str, str] | Iterable[tuple[str, str]] | None = None,
     ) -> Answer:
         more = headers.items() if isinstance(headers, Mapping) else headers or ()
-        incoming, sent = _messages(list(pieces)), list[Message]()
+        incoming, sent = _messages(pieces), list[Message]()
 
         async def receive() -> Message:
             return next(incoming)
@@ -75,7 +75,7 @@ class Client:
         }
 
 
-def _messages(pieces: list[bytes]) -> Any:
+def _messages(pieces: Iterable[bytes]) -> Iterator[Message]:
     for piece in pieces:
         yield {"type": "http.request", "body": piece, "more_body": True}
     yield {"type": "http.request", "body": b"", "more_body": False}

@@ -9,14 +9,17 @@ import pytest
 from starlette.applications import Starlette
 
 from holdfast.gateway import Gateway
+from holdfast.identity.keys import hash_chosen
 from holdfast.servers.app import build
 from holdfast.servers.openapi import document
 from tests.servers.asgi import Client
 from tests.servers.desk import DESKS, Desk
 
+PETRAS_SECRET = "correct horse"
 PEOPLE = {
     "ann": {"scopes": ["notes:*", "mail:*"], "trust": 80},
     "bob": {"scopes": ["notes:read"], "trust": 80},
+    "petra": {"roles": ["operator"], "approver_secret": hash_chosen(PETRAS_SECRET)},
     "olga": {"roles": ["operator"], "scopes": ["notes:*"], "trust": 80},
 }
 LOCAL = {"host": "127.0.0.1:8080"}

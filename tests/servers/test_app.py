@@ -7,12 +7,14 @@ import pytest
 from starlette.applications import Starlette
 
 from holdfast.gateway import Gateway
+from holdfast.identity import mint
 from holdfast.servers.app import GOVERNED, PUBLIC, build
 from tests.requirements import requirement
 from tests.servers.asgi import Client
 from tests.servers.conftest import LOCAL
 from tests.servers.desk import Desk
 
+MINTED = mint("ann")
 EVERY = [(method, path) for path, methods in GOVERNED.items() for method in methods]
 
 
@@ -36,6 +38,10 @@ async def test_a_gateway_that_closes_is_up_but_not_ready(config: dict[str, Any],
     assert (ready.status, ready.json()["ready"]) == (503, False)
     assert set(ready.json()) == {"ready", "next"}
     assert (await client.get("/health")).status == 200
+    call = await client.post("/v1/calls", {"tool": "desk.count", "arguments": {}})
+    assert (call.status, call.json()["code"]) == (503, "TOOL_UNAVAILABLE")
+    lost = await client.get("/v1/calls/x")
+    assert (lost.status, set(lost.json())) == (503, {"error", "next", "incident"})
 
 
 @requirement("NAM-3")
@@ -110,14 +116,7 @@ async def test_a_person_nobody_knows_is_401(as_person: Callable[[str], Client]) 
 class TestApiKeys:
     @pytest.fixture
     def config(self, config: dict[str, Any]) -> dict[str, Any]:
-        from holdfast.identity import mint
-
-        key, self.secret = mint_key(mint)
-        config["auth"] = {
-            "mode": "api_key",
-            "people": config["auth"]["people"],
-            "keys": [{**key, "user": "ann"}],
-        }
+        config["auth"] = {"mode": "api_key", "people": config["auth"]["people"], "keys": [MINTED[1]]}
         return config
 
     @requirement("AUT-1")
@@ -143,11 +142,5 @@ class TestApiKeys:
 
     @requirement("AUT-1")
     async def test_a_key_opens_the_door_from_anywhere(self, app: Starlette) -> None:
-        headers = {"authorization": f"Bearer {self.secret}", "host": "gateway.example"}
+        headers = {"authorization": f"Bearer {MINTED[0]}", "host": "gateway.example"}
         assert (await Client(app, headers, ("10.0.0.9", 1)).get("/v1/tools")).status == 200
-
-
-def mint_key(mint: Any) -> tuple[dict[str, str], str]:
-    """A fresh key as the configuration holds it, and as its owner sends it."""
-    made = mint()
-    raise NotImplementedError(made)

@@ -21,8 +21,13 @@ HEADERS = {"X-Holdfast-User": "ann"}
 async def send_and_leave(served: Served, path: str, body: bytes, desk: Desk) -> None:
     """Sends a request, waits until the tool has started, and closes the connection."""
     _, writer = await asyncio.open_connection("127.0.0.1", served.port)
-    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Holdfast-User: ann\r\nContent-Length: {len(body)}\r\n\r\n"
-    writer.write(head.encode() + body)
+    lines = [
+        f"POST {path} HTTP/1.1",
+        "Host: 127.0.0.1",
+        "X-Holdfast-User: ann",
+        f"Content-Length: {len(body)}",
+    ]
+    writer.write("\r\n".join([*lines, "", ""]).encode() + body)
     await desk.started.wait()
     writer.transport.abort()
     await served.until_nobody_is_connected()
@@ -33,7 +38,9 @@ async def send_and_leave(served: Served, path: str, body: bytes, desk: Desk) -> 
 async def test_a_dispatched_write_outlives_the_connection_of_its_caller(
     app: Starlette, desk: Desk, path: str
 ) -> None:
-    body = BODY if path == "/v1/calls" else {"jsonrpc": "2.0", "method": "tools.call", "params": BODY, "id": 1}
+    body = (
+        BODY if path == "/v1/calls" else {"jsonrpc": "2.0", "method": "tools.call", "params": BODY, "id": 1}
+    )
     async with serving(app) as served:
         await send_and_leave(served, path, orjson.dumps(body), desk)
         assert desk.notes == []
@@ -53,7 +60,9 @@ async def test_a_dispatched_write_outlives_the_connection_of_its_caller(
 async def test_a_real_server_speaks_to_a_real_client(app: Starlette, desk: Desk) -> None:
     async with serving(app) as served, aiohttp.ClientSession(served.url, headers=HEADERS) as client:
         assert (await client.get("/health")).status == 200
-        made = await client.post("/v1/calls", json={"tool": "desk.add", "arguments": {"text": "x"}, "key": "k"})
+        made = await client.post(
+            "/v1/calls", json={"tool": "desk.add", "arguments": {"text": "x"}, "key": "k"}
+        )
         assert made.status == 200
         large = await client.post("/v1/calls", data=b" " * 100_000)
         assert large.status == 413
@@ -62,7 +71,9 @@ async def test_a_real_server_speaks_to_a_real_client(app: Starlette, desk: Desk)
     assert desk.notes == ["x"]
 
 
-async def test_a_client_that_leaves_in_the_middle_of_its_body_starts_nothing(app: Starlette, desk: Desk) -> None:
+async def test_a_client_that_leaves_in_the_middle_of_its_body_starts_nothing(
+    app: Starlette, desk: Desk
+) -> None:
     async with serving(app) as served:
         _, writer = await asyncio.open_connection("127.0.0.1", served.port)
         writer.write(b"POST /v1/calls HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 500\r\n\r\n{")

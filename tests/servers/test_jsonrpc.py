@@ -7,11 +7,14 @@ import jsonschema_rs
 import orjson
 import pytest
 
+from holdfast.gateway import Gateway
 from holdfast.model.errors import TABLE, Code
+from holdfast.servers.app import build
 from holdfast.servers.jsonrpc import LARGEST_BATCH
 from holdfast.servers.openapi import document
 from tests.requirements import requirement
 from tests.servers.asgi import Answer, Client
+from tests.servers.conftest import LOCAL
 from tests.servers.desk import Desk
 
 Observed = Callable[[Any], Any]
@@ -37,7 +40,9 @@ def add(text: str, key: str) -> dict[str, Any]:
 async def rpc(client: Client, body: Any, headers: dict[str, str] | None = None) -> Any:
     answer = await client.post("/rpc", body, headers)
     assert answer.status == 200
-    for response in answer.json() if isinstance(body, list) and isinstance(answer.json(), list) else [answer.json()]:
+    for response in (
+        answer.json() if isinstance(body, list) and isinstance(answer.json(), list) else [answer.json()]
+    ):
         RESPONSE.validate(response)
         assert ("result" in response) != ("error" in response)
     return answer.json()
@@ -208,3 +213,21 @@ async def test_a_body_that_is_too_large_is_no_rpc_at_all(client: Client) -> None
     answer = await client.send("POST", "/rpc", [b" " * 30_000])
     assert answer.status == 413
     assert set(orjson.loads(answer.body)) == {"error", "next"}
+
+
+@requirement("LIF-5", "PRO-2")
+async def test_what_breaks_inside_spares_the_rest_of_a_batch(
+    config: dict[str, Any], desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Gateway.open(config) as gateway:
+        client = Client(build(gateway), {**LOCAL, "x-holdfast-user": "ann"})
+    closed = [
+        request("tools.list", id=1),
+        request("calls.get", {"call_id": "x"}, id=2),
+        request("tools.list", id=3),
+    ]
+    said = await rpc(client, closed)
+    assert ["result" in response for response in said] == [True, False, True]
+    assert said[1]["error"]["code"] == -32603
+    assert set(said[1]["error"]["data"]) == {"incident", "next"}
+    assert said[1]["error"]["data"]["incident"] in caplog.text

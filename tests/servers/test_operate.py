@@ -9,6 +9,7 @@ import pytest
 from holdfast.servers.openapi import document
 from tests.requirements import requirement
 from tests.servers.asgi import Client
+from tests.servers.conftest import PETRAS_SECRET
 from tests.servers.desk import Desk
 
 As = Callable[[str], Client]
@@ -33,9 +34,15 @@ async def test_a_held_call_runs_once_another_person_approved_it(as_person: As, d
     ann, olga = as_person("ann"), as_person("olga")
     held = await hold(ann)
     (asked,) = fits("Approvals", (await olga.get("/v1/approvals")).json())["approvals"]
-    assert (asked["id"], asked["call_id"], asked["answer"]) == (held["approval"]["id"], held["call_id"], "PENDING")
+    assert (asked["id"], asked["call_id"], asked["answer"]) == (
+        held["approval"]["id"],
+        held["call_id"],
+        "PENDING",
+    )
     assert (await olga.get(f"/v1/approvals/{asked['id']}")).json() == asked
-    answered = await olga.post(f"/v1/approvals/{asked['id']}/decision", {"decision": "approve", "note": "fine"})
+    answered = await olga.post(
+        f"/v1/approvals/{asked['id']}/decision", {"decision": "approve", "note": "fine"}
+    )
     assert (answered.status, fits("Approval", answered.json())["answer"]) == (200, "APPROVED")
     assert desk.sent == []
     assert (await ann.post("/v1/calls", MAIL)).status == 200
@@ -62,7 +69,9 @@ async def test_who_has_not_the_role_may_not_decide(as_person: As, desk: Desk, wh
     assert (await as_person("ann").post("/v1/calls", MAIL)).status == 202
 
 
-@pytest.mark.parametrize("body", [{}, {"decision": "yes"}, {"decision": "approve", "notes": "x"}, {"decision": True}])
+@pytest.mark.parametrize(
+    "body", [{}, {"decision": "yes"}, {"decision": "approve", "notes": "x"}, {"decision": True}]
+)
 async def test_a_decision_must_be_plain(as_person: As, body: Any, observed: Callable[[Any], Any]) -> None:
     path = f"/v1/approvals/{(await hold(as_person('ann')))['approval']['id']}/decision"
     answer = await as_person("olga").post(path, body)
@@ -139,6 +148,17 @@ async def test_an_operator_halts_and_resumes(as_person: As, desk: Desk, target: 
     assert (resumed.status, fits("Halted", resumed.json())["halted"]) == (200, False)
     assert (await ann.post("/v1/calls", body)).status == 200
     assert (await olga.send("DELETE", f"/v1/halts/{target}")).status == 404
+
+
+@requirement("AUT-1")
+@pytest.mark.parametrize(("secret", "status"), [(None, 403), ("wrong", 401), (PETRAS_SECRET, 200)])
+async def test_a_role_that_needs_a_secret_is_had_only_with_it(
+    as_person: As, secret: str | None, status: int
+) -> None:
+    headers = {} if secret is None else {"X-Holdfast-Approver-Secret": secret}
+    answer = await as_person("petra").post("/v1/halts", {"target": "all"}, headers)
+    assert answer.status == status
+    assert PETRAS_SECRET not in answer.body.decode()
 
 
 async def test_a_halt_of_what_does_not_exist_is_404(as_person: As) -> None:

@@ -1,10 +1,13 @@
 """How do applications call tools over plain HTTP?"""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import orjson
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.requirements import requirement
 from tests.servers.asgi import Answer, Client
@@ -55,7 +58,9 @@ async def test_a_repeated_key_gets_the_same_bytes_and_no_second_effect(
 
 
 @requirement("NAM-3")
-async def test_two_different_keys_for_one_call_are_refused(client: Client, desk: Desk, observed: Observed) -> None:
+async def test_two_different_keys_for_one_call_are_refused(
+    client: Client, desk: Desk, observed: Observed
+) -> None:
     answer = await client.post("/v1/calls", call("add", {"text": "x"}, key="a"), {"Idempotency-Key": "b"})
     said = observed(answer.json())
     assert (answer.status, said["code"]) == (400, "STRUCTURAL_VIOLATION")
@@ -196,26 +201,20 @@ async def test_a_misspelt_member_is_told_the_right_one(client: Client) -> None:
 
 
 @requirement("VAL-4", "NAM-3")
-@pytest.mark.parametrize("declared", [True, False])
-async def test_a_body_that_is_too_large_is_given_up_while_it_comes(client: Client, declared: bool) -> None:
-    read = 0
-
-    def endless() -> Any:
-        nonlocal read
-        while True:
-            read += 1
-            yield b" " * 5_000
-
-    pieces = endless()
-    headers = {"content-length": "20001"} if declared else {}
-    answer = await client.send("POST", "/v1/calls", _first(pieces, 50), headers)
+@pytest.mark.parametrize(
+    ("declared", "read"),
+    [({"content-length": "20001"}, 0), ({"content-length": "9" * 5_000}, 0), ({}, 5)],
+    ids=["declared", "absurd", "streamed"],
+)
+async def test_a_body_that_is_too_large_is_given_up_while_it_comes(
+    client: Client, declared: dict[str, str], read: int
+) -> None:
+    pieces = iter([b" " * 5_000] * 50)
+    answer = await client.send("POST", "/v1/calls", pieces, declared)
     assert answer.status == 413
     assert set(answer.json()) == {"error", "next"}
     assert "20000" in answer.json()["error"]
-
-
-def _first(pieces: Any, count: int) -> list[bytes]:
-    return [next(pieces) for _ in range(count)]
+    assert len(list(pieces)) == 50 - read
 
 
 @requirement("VAL-4")
@@ -231,7 +230,8 @@ async def test_arguments_are_held_to_the_limit_exactly(client: Client) -> None:
         return {} if depth == 1 else {"a": nested(depth - 1)}
 
     within, beyond = [
-        (await client.post("/v1/calls", {"tool": "desk.count", "arguments": nested(depth)})).json() for depth in (8, 9)
+        (await client.post("/v1/calls", {"tool": "desk.count", "arguments": nested(depth)})).json()
+        for depth in (8, 9)
     ]
     assert within["code"] == "STRUCTURAL_VIOLATION"  # read, and then not in the schema
     assert beyond["code"] == "OUT_OF_BOUNDS"
@@ -261,3 +261,43 @@ async def test_a_call_of_somebody_else_is_not_found(
     unknown = await as_person("bob").get("/v1/calls/call_0")
     assert (theirs.status, unknown.status) == (404, 404)
     assert theirs.json()["error"].replace(first["call_id"], "call_0") == unknown.json()["error"]
+
+
+@requirement("NAM-3")
+async def test_a_key_in_use_says_when_to_ask_again(client: Client, desk: Desk, observed: Observed) -> None:
+    body = call("add_slowly", {"text": "x"}, key="k")
+    first = asyncio.create_task(client.post("/v1/calls", body))
+    await desk.started.wait()
+    second = await client.post("/v1/calls", {**body, "deadline_ms": 1})
+    assert (second.status, observed(second.json())["code"]) == (409, "KEY_IN_USE")
+    assert int(second.headers["retry-after"]) >= 1
+    desk.go_on.set()
+    assert (await first).status == 200
+    assert desk.notes == ["x"]
+
+
+KNOWN = st.sampled_from(
+    "tool arguments key task step deadline_ms preview version jsonrpc method params id desk.count desk.add "
+    "text tools.call tools.list calls.get call_id 2.0 q cursor".split()
+)
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 2**54)
+    | st.floats(allow_nan=False, width=32)
+    | KNOWN
+    | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(KNOWN | st.text(max_size=9), inner, max_size=6)
+    ),
+    max_leaves=12,
+)
+
+
+@requirement("LIF-5")
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(body=ANYTHING, path=st.sampled_from(["/v1/calls", "/rpc"]))
+async def test_no_body_breaks_anything(client: Client, body: Any, path: str) -> None:
+    answer = await client.post(path, body)
+    assert answer.status in (200, 204, 400, 404, 422)
+    assert b"incident" not in answer.body

@@ -38,7 +38,11 @@ async def test_nobody_sees_a_tool_they_may_not_use(as_person: Callable[[str], Cl
 @requirement("CON-4")
 async def test_the_system_face_is_never_shown(client: Client) -> None:
     for tool in (await client.get("/v1/tools")).json()["tools"]:
-        hidden = set(Contract.model_fields) - {"affordance"} | {"required_scopes", "approval_floor", "manifest"}
+        hidden = set(Contract.model_fields) - {"affordance"} | {
+            "required_scopes",
+            "approval_floor",
+            "manifest",
+        }
         assert not hidden & set(tool)
         assert tool["description"]
         assert tool["input_schema"]["type"] == "object"
@@ -75,7 +79,8 @@ async def test_pages_follow_each_other_without_gap_or_repetition(client: Client)
 
 
 @pytest.mark.parametrize(
-    "query", ["?limit=0", "?limit=-1", "?limit=x", "?limit=99999999999999", "?cursor=%21", "?cursor=YQ", "?page=2"]
+    "query",
+    ["?limit=0", "?limit=-1", "?limit=x", "?limit=99999999999999", "?cursor=%21", "?cursor=YQ", "?page=2"],
 )
 async def test_a_bad_parameter_is_refused(client: Client, observed: Callable[[Any], Any], query: str) -> None:
     answer = await client.get(f"/v1/tools{query}")

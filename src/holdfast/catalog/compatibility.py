@@ -15,6 +15,7 @@ from jsonschema_rs.canonical import Containment
 
 from holdfast.catalog.differences import Change, Level, differences
 from holdfast.model.canonical import canonical
+from holdfast.model.schema import close
 from holdfast.model.schema.tree import Tree
 from holdfast.model.version import Bump, bump, parse_version
 
@@ -33,7 +34,7 @@ _WORDS = (
 )
 _CLOSED = ("additionalProperties", "unevaluatedProperties")
 # A proof of containment does not take these back: the same values are accepted, but they mean something else.
-_BEYOND_PROOF = ("removed", "renamed", "default", "enum")
+_BEYOND_PROOF = ("removed", "renamed", "default", "enum", "closed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ def negotiate(expected: dict[str, Any], offered: dict[str, Any]) -> Match:
     FULL: all of it. PARTIAL: what the caller cannot do without. INCOMPATIBLE: less, or the offer requires
     something the caller does not know.
     """
+    expected, offered = close(expected), close(offered)
     wanted, given = _properties(expected), _properties(offered)
     required = set(expected.get("required", ()))
     if not set(offered.get("required", ())) <= set(wanted):
@@ -97,7 +99,8 @@ def _input(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Change]:
     if canonical(old) == canonical(new):
         return
     named = list(differences(old, new, "input"))
-    proven = _covers(_bare(new), _bare(old))
+    # Closed for the proof: nobody is owed what an open object let through under a new field's name.
+    proven = _covers(_bare(close(new)), _bare(close(old)))
     yield from _settled(named, proven, _bare(old) == _bare(new), "/input")
 
 

@@ -14,7 +14,9 @@ from holdfast.model.schema.tree import Tree
 
 Level = Literal["none", "patch", "minor", "major"]
 Face = Literal["input", "output"]
-Kind = Literal["added", "removed", "renamed", "required", "type", "enum", "bound", "default", "mark", "other"]
+Kind = Literal[
+    "added", "removed", "renamed", "required", "type", "enum", "bound", "closed", "default", "mark", "other"
+]
 
 _SURELY = ("$ref", "$dynamicRef", "allOf")
 _ANYWAY = (*_SURELY, "anyOf", "oneOf", "then", "else", "dependentSchemas")
@@ -145,7 +147,7 @@ def _here(a: _Place, b: _Place, path: str, face: Face) -> Iterator[Change]:
         yield from _default(a, b, path)
         if a.closed() != b.closed():
             what = "no longer takes undeclared fields" if b.closed() else "now takes undeclared fields"
-            yield Change(path, what, "major" if b.closed() else "minor", "bound")
+            yield Change(path, what, "major" if b.closed() else "minor", "closed")
     if a.first("x-sensitivity") != b.first("x-sensitivity"):
         marks = f"from '{a.first('x-sensitivity')}' to '{b.first('x-sensitivity')}'"
         yield Change(path, f"sensitivity changed {marks}", "minor", "mark")

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, to_json
 
 from holdfast.model import strict_json
 from holdfast.model.contract import SCHEMA_VERSION, Contract
@@ -27,9 +28,11 @@ def from_mapping(document: Mapping[str, Any], source: str = "contract") -> Contr
     if (written := fields.pop("schema_version", SCHEMA_VERSION)) != SCHEMA_VERSION:
         reasons.append(f"'schema_version' is '{written}'; this gateway reads '{SCHEMA_VERSION}'")
     try:
-        contract = Contract.model_validate(fields)
+        contract = Contract.model_validate_json(to_json(fields), strict=True)  # "3" is not 3 here either
     except ValidationError as error:
         raise AdmissionError(_name(fields, source), [*reasons, *explain(error, Contract)]) from None
+    except PydanticSerializationError:
+        raise AdmissionError(_name(fields, source), ["it holds values that JSON has no word for"]) from None
     if reasons:
         raise AdmissionError(contract.tool, reasons)
     return contract

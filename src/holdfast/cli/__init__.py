@@ -3,6 +3,7 @@
 Nothing heavy is imported before a command is chosen, so that `holdfast --help` is quick.
 """
 
+import logging
 import sys
 from collections.abc import Sequence
 
@@ -10,4 +11,6 @@ from collections.abc import Sequence
 def main(arguments: Sequence[str] | None = None) -> None:
     from holdfast.cli.app import run
 
+    # A command says itself what matters; `serve` sets up logging of its own.
+    logging.getLogger("holdfast").addHandler(logging.NullHandler())
     sys.exit(run(arguments))

@@ -4,13 +4,12 @@ import os
 import sys
 from collections.abc import Sequence
 
-import click
 import typer
 
 from holdfast.cli import approvals, calls, doctor, keys, later, operate, serve, tools
 from holdfast.cli.exits import Exit, of_error
 from holdfast.cli.screen import fail
-from holdfast.model.errors import HoldfastError
+from holdfast.model.errors import Forbidden, HoldfastError
 
 app = typer.Typer(
     name="holdfast",
@@ -18,7 +17,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help: half the time to the first line
+    rich_markup_mode=None,  # plain help costs half the time to the first line
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 for module in (serve, calls, tools, approvals, operate, doctor, keys, later):
@@ -28,34 +27,25 @@ for module in (serve, calls, tools, approvals, operate, doctor, keys, later):
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and say how it ended; a traceback only with HOLDFAST_DEBUG=1."""
     try:
-        ended = app(args=None if arguments is None else list(arguments), prog_name="holdfast", standalone_mode=False)
-        return ended if isinstance(ended, int) else Exit.DONE
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show(sys.stdout)
-        return Exit.DONE
-    except click.UsageError as error:
-        error.show(sys.stderr)
-        return Exit.USAGE
-    except click.ClickException as error:
-        fail(error.format_message())
-        return error.exit_code
-    except (click.exceptions.Abort, KeyboardInterrupt):
-        fail("stopped")
-        return 130
-    except click.exceptions.Exit as error:
-        return error.exit_code
+        app(args=None if arguments is None else list(arguments), prog_name="holdfast")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else Exit.DONE
     except BrokenPipeError:  # `holdfast tools | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.FAILED
     except Exception as error:
         return _told(error)
+    return Exit.DONE
 
 
 def _told(error: Exception) -> int:
     if os.environ.get("HOLDFAST_DEBUG") == "1":
         raise error
-    if isinstance(error, HoldfastError):
+    if isinstance(error, Forbidden):
+        fail(f"{error}; give --as NAME of somebody who may")
+    elif isinstance(error, HoldfastError):
         fail(str(error))
     else:
-        fail(f"something broke inside holdfast: {type(error).__name__}; run again with HOLDFAST_DEBUG=1 to see where")
+        name = type(error).__name__
+        fail(f"something broke inside holdfast: {name}; run it again with HOLDFAST_DEBUG=1 to see where")
     return of_error(error)

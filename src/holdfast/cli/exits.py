@@ -2,6 +2,7 @@
 
 from enum import IntEnum
 
+from holdfast.identity import Unauthenticated
 from holdfast.model.errors import ConfigError, Forbidden, NotFound
 from holdfast.model.observation import Status
 
@@ -27,8 +28,6 @@ BY_STATUS: dict[Status, Exit] = {
 
 
 def of_error(error: BaseException) -> Exit:
-    from holdfast.identity import Unauthenticated
-
     match error:
         case ConfigError():
             return Exit.USAGE

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Kinds of characters that are not seen but do something: control, direction, line ends."""
 
+PIPED_WIDTH = 240
+"""Wide enough that one thing stays on one line for grep."""
+
 
 def visible(text: str) -> str:
     return "".join(_shown(character) for character in text)
@@ -24,7 +27,9 @@ def visible(text: str) -> str:
 def console(error: bool = False) -> "Console":
     from rich.console import Console
 
-    return Console(stderr=error, highlight=False, soft_wrap=True)
+    stream = sys.stderr if error else sys.stdout
+    width = None if stream.isatty() else PIPED_WIDTH
+    return Console(stderr=error, highlight=False, soft_wrap=True, width=width)
 
 
 def show(*parts: "RenderableType") -> None:
@@ -68,7 +73,9 @@ def data(value: Any) -> "RenderableType":
 def table(headings: Sequence[str], rows: Iterable[Sequence[str | tuple[str, str]]]) -> "RenderableType":
     from rich.table import Table
 
-    built = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    built = Table(
+        box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0), show_header=any(headings)
+    )
     for heading in headings:
         built.add_column(heading, overflow="fold")
     for row in rows:

@@ -4,14 +4,13 @@ The gateway is opened in this process on the store the server uses too: several
 processes share it safely (PPL-6), so a command works whether or not a server runs.
 """
 
-import asyncio
-import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from holdfast.identity import Unauthenticated
 from holdfast.model.call import Principal
 
 if TYPE_CHECKING:
@@ -22,10 +21,9 @@ T = TypeVar("T")
 
 def with_gateway(config: Path, work: "Callable[[Gateway], Awaitable[T]]") -> T:
     """Open, work, close."""
-    from holdfast.gateway import Gateway
+    import asyncio
 
-    # The command says itself what matters; a warning at each start would only be noise.
-    logging.getLogger("holdfast").setLevel(logging.ERROR)
+    from holdfast.gateway import Gateway
 
     async def opened() -> T:
         async with Gateway.open(config) as gateway:
@@ -44,7 +42,11 @@ def decider(gateway: "Gateway", name: str | None) -> Principal:
     identity = gateway.identity
     person = identity.people.get(name or identity.os_user)
     secret = _given_secret()
-    if person is not None and person.secret is not None and secret is None and sys.stdin.isatty():
+    if person is not None and person.secret is not None and secret is None:
+        if not sys.stdin.isatty():
+            raise Unauthenticated(
+                f"{person.name!r} decides with a secret; set HOLDFAST_APPROVER_SECRET, or use a terminal"
+            )
         import typer
 
         secret = typer.prompt(f"approver secret of {person.name}", hide_input=True, err=True)

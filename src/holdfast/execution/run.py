@@ -61,7 +61,7 @@ async def _tries(call: Call, runtime: Runtime) -> Result:
 
 def _cached(call: Call, runtime: Runtime) -> Ran | None:
     ttl_s = call.tool.contract.runtime.cache_ttl_s
-    if ttl_s is None or call.writes:
+    if ttl_s is None or call.writes or call.proposal.depth:  # a gate reads what is, not what was
         return None
     found = runtime.cache.get(call.principal.tenant, call.fingerprint, ttl_s, runtime.clock.monotonic())
     return None if found is None else Ran(value=found.value, cached_at=found.retrieved_at)

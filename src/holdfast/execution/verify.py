@@ -90,7 +90,10 @@ def _output_fault(call: Call, value: Any) -> str | None:
 def _invalid(call: Call, fault: str) -> Judged:
     """A read with a bad answer failed; of a write with a bad answer nobody knows."""
     if call.writes:
-        text = f"{fault}; the effect may or may not have happened"
+        text = (
+            f"{fault}; the effect may or may not have happened. ask again with the same key, or settle it: "
+            f"holdfast settle {call.id} committed|no-effect"
+        )
         return Judged(status=Status.UNKNOWN, state=State.UNKNOWN, code=Code.OUTCOME_UNKNOWN, message=text)
     return Judged(status=Status.FAILED, state=State.NO_EFFECT, code=Code.OUTPUT_INVALID, message=fault)
 

@@ -64,7 +64,9 @@ class Gateway:
                 await gateway.close()
 
     @classmethod
-    def assemble(cls, config: Source, store: Store, upstreams: Mapping[str, FunctionUpstream], **ports: Any) -> "Gateway":
+    def assemble(
+        cls, config: Source, store: Store, upstreams: Mapping[str, FunctionUpstream], **ports: Any
+    ) -> "Gateway":
         """A gateway around parts that are open already; `start` and `close` are the caller's."""
         ready = _configured(config)
         return cls(assemble(ready, store, upstreams, **ports), ready)

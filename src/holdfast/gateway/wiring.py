@@ -1,4 +1,4 @@
-"""Builds what a configuration describes: upstreams, catalog, policy, identity, and the ports around a store."""
+"""Builds what a configuration describes: upstreams, catalog, policy, identity, ports around a store."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -11,9 +11,9 @@ from holdfast.catalog.catalog import MemoryCatalog
 from holdfast.catalog.lint import lint
 from holdfast.config import Config
 from holdfast.execution.runtime import Runtime
+from holdfast.gateway.people import identity
 from holdfast.gateway.readings import Readings
 from holdfast.identity import Identity
-from holdfast.identity.build import build as build_identity
 from holdfast.model.strict_json import Limits
 from holdfast.model.vocabulary import Environment
 from holdfast.policy import DenyAll, Starter
@@ -30,10 +30,14 @@ Adapt = Callable[[Ports, Runtime], tuple[Ports, Runtime]]
 class Store(Protocol):
     """The durable half of the ports, of one store."""
 
-    ledger: Ledger
-    approvals: Approvals
-    controls: Controls
-    secrets: Secrets
+    @property
+    def ledger(self) -> Ledger: ...
+    @property
+    def approvals(self) -> Approvals: ...
+    @property
+    def controls(self) -> Controls: ...
+    @property
+    def secrets(self) -> Secrets: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +73,7 @@ def assemble(
     catalog = MemoryCatalog(pins=config.pins)
     catalog.register(offered)
     reader = Readings(config.environment)
-    who = build_identity(config.auth.model_dump())
+    who = identity(config)
     ports = Ports(
         catalog=catalog,
         policy=policy or _policy(config, ids),
@@ -95,7 +99,7 @@ def assemble(
     if adapt is not None:
         ports, runtime = adapt(ports, runtime)
     reader.bind(ports, runtime)
-    return Parts(ports=ports, runtime=runtime, identity=who, reports=_reports(offered))
+    return Parts(ports=ports, runtime=runtime, identity=who, reports=(*_unmet(catalog), *_reports(offered)))
 
 
 def _policy(config: Config, ids: Ids) -> Policy:
@@ -104,6 +108,10 @@ def _policy(config: Config, ids: Ids) -> Policy:
         return Starter(ids, threshold=config.trust_threshold, critical_scopes=config.critical_scopes)
     log.warning("no policy is loaded: every call is refused")
     return DenyAll(ids)
+
+
+def _unmet(catalog: MemoryCatalog) -> list[str]:
+    return [f"no version of {name} answers its pin {spec!r}" for name, spec in catalog.unmet_pins().items()]
 
 
 def _reports(offered: list[Offer]) -> tuple[str, ...]:

@@ -4,9 +4,10 @@
 `Principal` whose scopes are already narrowed to what user, agent and key all allow.
 """
 
+from holdfast.identity.build import build
 from holdfast.identity.grants import Grant
 from holdfast.identity.identity import Identity, Unauthenticated
 from holdfast.identity.keys import mint
 from holdfast.identity.people import Agent, Key, Person
 
-__all__ = ["Agent", "Grant", "Identity", "Key", "Person", "Unauthenticated", "mint"]
+__all__ = ["Agent", "Grant", "Identity", "Key", "Person", "Unauthenticated", "build", "mint"]

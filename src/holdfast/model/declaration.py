@@ -47,6 +47,9 @@ from holdfast.model.vocabulary import (
     Undo,
 )
 
+FIRST_VERSION = "1.0.0"
+"""Of a function that names none."""
+
 Json = Mapping[str, Any]
 Entry = EffectEntry | tuple[str, str, str] | Json
 
@@ -157,7 +160,7 @@ def declare(
 
 def _document(name: str, namespace: str, signature: Signature, declared: Declaration) -> dict[str, Any]:
     document: dict[str, Any] = {section: {} for section in _SECTIONS}
-    document["identity"] |= {"namespace": namespace, "name": name, "version": "1.0.0"}
+    document["identity"] |= {"namespace": namespace, "name": name, "version": FIRST_VERSION}
     document["affordance"] |= {
         "description": signature.description,
         "input_schema": signature.input_schema,

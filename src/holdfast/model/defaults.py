@@ -43,6 +43,7 @@ BREAKER_OPEN_S = _figure(
     "s",
     "how long an open breaker refuses before one half-open trial; also its window",
 )
+BREAKER_TRIALS = _figure("breaker_trials", 1, "calls", "calls a half-open breaker lets through to find out")
 RETRIES = _figure("retries", 3, "retries", "extra attempts at a retryable and safe call")
 RETRY_BASE_S = _figure("retry_base_s", 0.2, "s", "wait before the first retry; doubles each time")
 RETRY_CAP_S = _figure("retry_cap_s", 10.0, "s", "no single wait between retries is longer")
@@ -82,10 +83,10 @@ SETTLE_AFTER_S = _figure(
 )
 SWEEP_S = _figure("sweep_s", 2.0, "s", "between looks for operations whose worker died")
 HEALTH_WINDOW_S = _figure("health_window_s", 900.0, "s", "window of the health score")
-LATENCY_ALERT = _figure("latency_alert", 2.0, "x baseline", "p99 alert")
-ERROR_ALERT = _figure("error_alert", 0.05, "share", "error-rate alert")
-TIMEOUT_ALERT = _figure("timeout_alert", 0.02, "share", "timeout-rate alert")
-BACKLOG_ALERT = _figure("backlog_alert", 20, "approvals", "approval backlog alert")
+LATENCY_ALERT = _figure("latency_alert", 2.0, "x baseline", "a p99 latency beyond this raises an alert")
+ERROR_ALERT = _figure("error_alert", 0.05, "share", "an error rate beyond this raises an alert")
+TIMEOUT_ALERT = _figure("timeout_alert", 0.02, "share", "a timeout rate beyond this raises an alert")
+BACKLOG_ALERT = _figure("backlog_alert", 20, "approvals", "this many waiting approvals raise an alert")
 BACKLOG_ALERT_S = _figure("backlog_alert_s", 600.0, "s", "how long the backlog must last to alert")
 SELECTION_K = _figure("selection_k", 10, "tools", "tools selected for one task")
 MIN_TRUST = _figure("min_trust", 0.5, "score", "tools below this trust are not selected")

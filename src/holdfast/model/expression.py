@@ -8,6 +8,7 @@ limit the engine lacks.
 import importlib
 import importlib.machinery
 import importlib.util
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +16,11 @@ from typing import Any
 
 MAX_SOURCE = 2048
 MAX_NESTING = 24
+MAX_STEPS = 250_000
+"""Of loops inside loops; about half a second."""
 _MACROS = frozenset({"all", "exists", "exists_one", "map", "filter"})
+_OPENING = re.compile(rf"\.\s*(?:{'|'.join(sorted(_MACROS))})\s*\(|[()]")
+_LITERAL = re.compile(r"""\"(?:[^"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'""")
 
 
 def _engine() -> ModuleType:
@@ -46,7 +51,7 @@ class ExpressionError(ValueError):
 class Expression:
     """A compiled expression over the names it was compiled for."""
 
-    __slots__ = ("_program", "source")
+    __slots__ = ("_loops", "_program", "source")
 
     def __init__(self, source: str, names: frozenset[str] | set[str]) -> None:
         if len(source) > MAX_SOURCE:
@@ -63,8 +68,13 @@ class Expression:
                 f"expression {source!r} uses unknown names {sorted(unknown)}; known are {sorted(names)}"
             )
         self.source = source
+        self._loops = _loops(source)
 
     def evaluate(self, variables: Mapping[str, Any]) -> Any:
+        if self._loops > 1 and _longest(variables) ** self._loops > MAX_STEPS:
+            raise ExpressionError(
+                f"expression {self.source!r} loops too often over this much data; send less"
+            )
         try:
             return self._program.execute(_cel.Context(variables=dict(variables)))
         except Exception as error:
@@ -113,6 +123,34 @@ def _nesting(source: str) -> int:
         elif char in ")]}":
             depth -= 1
     return deepest
+
+
+def _loops(source: str) -> int:
+    """How many loops stand inside one another."""
+    open_brackets: list[bool] = []
+    deepest = 0
+    for token in _OPENING.findall(_LITERAL.sub("''", source)):
+        if token == ")":
+            open_brackets[-1:] = []
+        else:
+            open_brackets.append(token != "(")
+            deepest = max(deepest, sum(open_brackets))
+    return deepest
+
+
+def _longest(data: Any) -> int:
+    """The most a single loop can run over this data."""
+    longest = 0
+    queue = [data]
+    while queue:
+        node = queue.pop()
+        if isinstance(node, Mapping):
+            longest = max(longest, len(node))
+            queue.extend(node.values())
+        elif isinstance(node, list | tuple):
+            longest = max(longest, len(node))
+            queue.extend(node)
+    return longest
 
 
 def _bound(source: str) -> set[str]:

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json, to_jsonable_python
 
 from holdfast.model.contract import Contract
-from holdfast.model.declaration import Declaration, declare
+from holdfast.model.declaration import FIRST_VERSION, Declaration, declare
 from holdfast.model.errors import AdmissionError, ConfigError, NoEffect
 from holdfast.model.invocation import Invocation
 from holdfast.model.signature import Signature, check_shape, read_signature
@@ -32,6 +32,8 @@ R = TypeVar("R")
 
 class FunctionTool(Generic[P, R]):
     """A function and what was declared about it. Calling it calls the function, past every gate."""
+
+    __name__: str
 
     def __init__(self, function: Callable[P, R], effect: Effect, declared: Declaration) -> None:
         check_shape(function)
@@ -52,6 +54,10 @@ class FunctionTool(Generic[P, R]):
     @property
     def name(self) -> str:
         return self._declared.get("name") or self.function.__name__
+
+    @property
+    def version(self) -> str:
+        return self._declared.get("version") or FIRST_VERSION
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -98,15 +104,18 @@ class FunctionTool(Generic[P, R]):
         return ready
 
     def render(self, result: Any) -> Any:
-        """The function's answer as JSON data; raises ValueError where it has no JSON form."""
+        """The function's answer as JSON data; raises ValueError where it has no JSON form.
+
+        Whether it is what was promised is for verification to say, in one place for every upstream.
+        """
         signature = self._signature
         if signature.renderer is None and signature.output_schema:
-            return result  # plain by its type; verification holds it to that
+            return result  # plain by its type
         if type(result) in (str, int, float, bool, type(None)):
             return result
         if signature.renderer is None:
             return to_jsonable_python(result)
-        return signature.renderer.dump_python(result, mode="json", warnings="error")
+        return signature.renderer.dump_python(result, mode="json", warnings="none")
 
     @cached_property
     def _signature(self) -> Signature:

@@ -38,7 +38,7 @@ class Operation:
     since_deadline_s: float = 0.0
     lease_passed: bool = False
     owner_alive: bool = True
-    """Whether the owning worker can still act; a dead one can do no more harm."""
+    """Whether the owning worker can still act; a dead one, or one that gave it up, can do no more harm."""
     observation: bytes | None = None
     payload: bytes | None = None
     """The proposal as JSON: arguments, task, step, principal."""

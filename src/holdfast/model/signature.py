@@ -17,8 +17,6 @@ from holdfast.model.errors import AdmissionError
 from holdfast.model.invocation import Invocation
 from holdfast.model.plain import is_plain
 
-_UNUSABLE = (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError)
-
 
 class _Untitled(GenerateJsonSchema):
     """Titles repeat the names and cost tokens."""
@@ -114,10 +112,13 @@ class _Reader:
         try:
             adapter: TypeAdapter[Any] = TypeAdapter(kind)
             adapter.json_schema(schema_generator=_Untitled)
-        except _UNUSABLE:
+        except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema):
             self._reasons.append(
-                f"{what} has type '{_name(kind)}', which has no JSON form; use plain types or a model"
+                f"{what} is a '{_name(kind)}', which has no JSON form; use plain types or a model"
             )
+            return None
+        except PydanticUserError as error:
+            self._reasons.append(f"{what} cannot be described: {error.message.splitlines()[0]}")
             return None
         return adapter
 

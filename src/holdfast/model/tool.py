@@ -133,7 +133,5 @@ class Tool:
             in_band=None
             if contract.error_contract.in_band is None
             else Expression(contract.error_contract.in_band, ANSWER),
-            compensation=None
-            if effects.compensation is None
-            else Read.compile(effects.compensation, RESULT),
+            compensation=None if effects.compensation is None else Read.compile(effects.compensation, RESULT),
         )

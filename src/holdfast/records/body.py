@@ -5,7 +5,8 @@ outcome appear as keyed commitments (CON-6), so a record proves what was said wi
 """
 
 from datetime import UTC, datetime
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -20,13 +21,43 @@ _DENIALS = frozenset({Code.PERMISSION_DENIED, Code.POLICY_VIOLATION, Code.APPROV
 _KINDS: dict[type, str] = {dict: "object", list: "array", str: "string", bool: "boolean", int: "number"}
 
 
+class _Facts(NamedTuple):
+    """What every record of one contract says."""
+
+    tool: str
+    operation: str
+    mutation_class: str
+    declared: list[dict[str, str]]
+
+
+_FACTS: dict[str, _Facts] = {}
+_MOST_FACTS = 4096  # contracts in use are few; old versions need not be remembered
+
+
 def intent_body(call: Call, at: float) -> str:
     """A call about to run."""
-    members = _common(call, at)
-    members["auth_decision"] = "ALLOW"
-    members["side_effects"] = _declared(call.tool)
-    members["nonce"] = call.nonce
-    return dumps(members)
+    facts, principal = _facts(call.tool), call.principal
+    return dumps(
+        {
+            "timestamp": _iso(at),
+            "trace_id": call.trace_id,
+            "caller": principal.user,
+            "agent": principal.agent,
+            "tool": facts.tool,
+            "operation": facts.operation,
+            "input_commitment": call.commitment,
+            "output_summary": None,
+            "mutation_class": facts.mutation_class,
+            "side_effects": facts.declared,
+            "auth_decision": "ALLOW",
+            "approval_id": _grant(call),
+            "latency_ms": None,
+            "status": None,
+            "error_code": None,
+            "nonce": call.nonce,
+            "policy_decision_id": _decision_id(call),
+        }
+    )
 
 
 def outcome_body(
@@ -38,22 +69,42 @@ def outcome_body(
     state: str | None = None,
 ) -> str:
     """A call that ran, was refused, held or replayed; `code` may say more than the caller was told."""
-    members = _common(call, at)
-    members["output_summary"] = _summary(observation.data)
-    members["output_commitment"] = output_commitment
-    members["side_effects"] = [_effect(mutation) for mutation in observation.mutations]
-    members["auth_decision"] = _decision(call, observation, code)
-    members["approval_id"] = observation.approval.id if observation.approval else members["approval_id"]
-    members["latency_ms"] = observation.latency_ms
-    members["status"] = observation.status
-    members["error_code"] = code
-    members["nonce"] = call.nonce
-    members["attempts"] = observation.attempts
-    members["replayed"] = observation.replayed
-    members["state"] = state
-    if call.alarms:
-        members["alarms"] = call.alarms
-    return dumps(members)
+    tool: Tool | None = getattr(call, "tool", None)  # a call refused early has none
+    facts = _Facts(call.proposal.tool, "", "", []) if tool is None else _facts(tool)
+    principal, approval = call.principal, observation.approval
+    return dumps(
+        {
+            "timestamp": _iso(at),
+            "trace_id": call.trace_id,
+            "caller": principal.user,
+            "agent": principal.agent,
+            "tool": facts.tool,
+            "operation": facts.operation or None,
+            "input_commitment": call.commitment,
+            "output_summary": _summary(observation.data),
+            "output_commitment": output_commitment,
+            "mutation_class": facts.mutation_class or None,
+            "side_effects": [_effect(mutation) for mutation in observation.mutations],
+            "auth_decision": _auth_decision(call, observation, code),
+            "approval_id": _grant(call) if approval is None else approval.id,
+            "latency_ms": observation.latency_ms,
+            "status": observation.status,
+            "error_code": code,
+            "nonce": call.nonce,
+            "policy_decision_id": _decision_id(call),
+            "attempts": observation.attempts,
+            "replayed": observation.replayed,
+            "state": state,
+            "alarms": call.alarms,
+        }
+    )
+
+
+def kind_of_unrun(observation: Observation) -> str:
+    """What a record about a call that did not run is called."""
+    if observation.replayed:
+        return "replay"
+    return "hold" if observation.status is Status.HELD else "refusal"
 
 
 def act_body(at: float, act: str, by: str, **members: Any) -> str:
@@ -65,35 +116,36 @@ def dumps(members: dict[str, Any]) -> str:
     return orjson.dumps(members).decode()
 
 
-def _common(call: Call, at: float) -> dict[str, Any]:
-    tool: Tool | None = getattr(call, "tool", None)  # a call refused early has none
-    members: dict[str, Any] = {
-        "timestamp": _iso(at),
-        "trace_id": call.trace_id,
-        "caller": call.principal.user,
-        "agent": call.principal.agent,
-        "tool": call.proposal.tool,
-        "operation": None,
-        "input_commitment": call.commitment,
-        "output_summary": None,
-        "mutation_class": None,
-        "side_effects": [],
-        "auth_decision": None,
-        "approval_id": next((s.approval_id for _, s in call.staged if isinstance(s, UseGrant)), None),
-        "latency_ms": None,
-        "status": None,
-        "error_code": None,
-        "policy_decision_id": getattr(getattr(call, "decision", None), "id", None),
-    }
-    if tool is not None:
-        promise = tool.contract.transactional
-        members["tool"] = f"{tool.contract.tool}@{tool.contract.version}"
-        members["operation"] = tool.contract.identity.name
-        members["mutation_class"] = mutation_class(promise.effect, promise.undo)
-    return members
+def _facts(tool: Tool) -> _Facts:
+    contract = tool.contract
+    found = _FACTS.get(contract.digest)
+    if found is None:
+        promise = contract.transactional
+        declared = [
+            {"resource": entry.resource, "operation": entry.operation, "scope": entry.scope}
+            for entry in promise.manifest
+        ]
+        kind = mutation_class(promise.effect, promise.undo)
+        found = _Facts(f"{contract.tool}@{contract.version}", contract.identity.name, kind, declared)
+        if len(_FACTS) >= _MOST_FACTS:
+            _FACTS.clear()
+        _FACTS[contract.digest] = found
+    return found
 
 
-def _decision(call: Call, observation: Observation, code: Code | None) -> str:
+def _grant(call: Call) -> str | None:
+    for _, stage in call.staged:
+        if isinstance(stage, UseGrant):
+            return stage.approval_id
+    return None
+
+
+def _decision_id(call: Call) -> str | None:
+    decision = getattr(call, "decision", None)
+    return None if decision is None else decision.id
+
+
+def _auth_decision(call: Call, observation: Observation, code: Code | None) -> str:
     if observation.status is Status.HELD:
         return "REQUIRES_APPROVAL"
     if code in _DENIALS:
@@ -102,11 +154,6 @@ def _decision(call: Call, observation: Observation, code: Code | None) -> str:
     if decision is not None:
         return "ALLOW" if decision.allow else "DENY"
     return "DENY" if observation.status is Status.REFUSED else "ALLOW"
-
-
-def _declared(tool: Tool) -> list[dict[str, str]]:
-    manifest = tool.contract.transactional.manifest
-    return [{"resource": e.resource, "operation": e.operation, "scope": e.scope} for e in manifest]
 
 
 def _effect(mutation: dict[str, Any]) -> dict[str, str]:
@@ -123,4 +170,10 @@ def _summary(data: Any) -> dict[str, Any] | None:
 
 
 def _iso(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+    second, fraction = divmod(at, 1.0)
+    return f"{_to_the_second(second)}.{int(fraction * 1000):03d}+00:00"
+
+
+@lru_cache(maxsize=16)
+def _to_the_second(second: float) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -20,6 +20,8 @@ from holdfast.servers.answers import TransportError, Unacceptable, observed, ref
 
 log = logging.getLogger("holdfast.servers")
 
+BROKEN = "something broke inside the gateway"
+
 
 class Guard:
     def __init__(self, app: ASGIApp, *, local: bool) -> None:
@@ -61,20 +63,23 @@ def response_to(error: Exception, path: str) -> Response:
         case Forbidden():
             return refused(TransportError(403, str(error), "ask somebody who has the role"))
         case StoreError():
-            return _incident(503, "the store is not available", "try again later", path, error)
+            return _broken(503, "the store is not available", "try again later", path, error)
         case HoldfastError() if not isinstance(error, ConfigError | AdmissionError):
             return refused(TransportError(409, str(error), "look at the current state, then decide again"))
         case _:
-            return _incident(
-                500, "something broke inside the gateway", "do not repeat it blindly", path, error
-            )
+            return _broken(500, BROKEN, "do not repeat it blindly", path, error)
 
 
-def _incident(status: int, what: str, then: str, path: str, error: Exception) -> Response:
-    incident = token_hex(8)
-    log.error("incident %s at %r", incident, path, exc_info=error)
+def incident(error: Exception, path: str) -> str:
+    """Writes an error to the operator's log; the number is all that may leave."""
+    number = token_hex(8)
+    log.error("incident %s at %r", number, path, exc_info=error)
+    return number
+
+
+def _broken(status: int, what: str, then: str, path: str, error: Exception) -> Response:
     then = f"{then}; if it stays, give the operator the incident number"
-    return refused(TransportError(status, what, then, incident=incident))
+    return refused(TransportError(status, what, then, incident=incident(error, path)))
 
 
 def refuse_strangers(scope: Scope) -> None:

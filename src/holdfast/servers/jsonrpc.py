@@ -15,6 +15,7 @@ from holdfast.model.errors import TABLE, Code, NotFound
 from holdfast.model.observation import Observation, Status
 from holdfast.model.strict_json import ParseError
 from holdfast.servers.answers import ALWAYS, Unacceptable, answer
+from holdfast.servers.guard import BROKEN, incident
 from holdfast.servers.headers import SAME_AS, said
 from holdfast.servers.listing import page
 from holdfast.servers.members import FOUND_CALL, faults
@@ -25,6 +26,7 @@ PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
 NOT_FOUND: Final = -32001
 """No such call, or not yours. The codes of refused calls are in the code table, from -32010 down."""
 
@@ -113,6 +115,14 @@ async def _dispatch(visit: Visit, method: str, params: Any) -> Any:
         raise _observed_error(error.observation) from None
     except NotFound as error:
         raise RpcError(NOT_FOUND, str(error), {"next": "check the id, and that it is yours"}) from None
+    except RpcError:
+        raise
+    except Exception as error:  # the rest of a batch keeps its answers
+        told = {
+            "incident": incident(error, f"/rpc {method}"),
+            "next": "give the operator the incident number",
+        }
+        raise RpcError(INTERNAL_ERROR, BROKEN, told) from None
 
 
 async def tools_list(visit: Visit, params: dict[str, Any]) -> Any:

@@ -60,7 +60,7 @@ class Visit:
 
     def refuse(self, found: list[FieldError]) -> None:
         if found:
-            message = "the request cannot be read as a call: " + found[0].message
+            message = f"the request cannot be used: {found[0].message}"
             raise Unacceptable(self._traced(self.gateway.unparsed(message, tuple(found), structural=True)))
 
     def _traced(self, observation: Observation) -> Observation:
@@ -110,7 +110,7 @@ def body_limits(gateway: Gateway) -> Limits:
 async def _read(request: Request, most: int) -> bytes:
     """The whole body, given up as soon as it is known to be too large."""
     declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared) > most:
+    if declared.isdecimal() and (len(declared) > 18 or int(declared) > most):  # int() has a limit of its own
         raise _too_large(most)
     read = bytearray()
     async for piece in request.stream():

@@ -50,20 +50,21 @@ class Keyring:
     def __init__(self, root: bytes | None = None, tenant_keys: TenantKeys | None = None) -> None:
         self._root = root if root is not None else secrets.token_bytes(ROOT_BYTES)
         self._tenant_keys = tenant_keys if tenant_keys is not None else DictTenantKeys()
-        self._derived: dict[tuple[str, str], bytes] = {}
+        self._macs: dict[tuple[str, str], hmac.HMAC] = {}
+        self._nonces = Nonces()
         self._data: dict[str, tuple[AESGCM, bytes]] = {}
 
     def derive_key(self, tenant: str, parts: Sequence[str]) -> str:
         """A key for an operation the caller has not named; IDM-2."""
-        return hmac.digest(self._hmac_key(tenant, "operation-key"), _joined(parts), "sha256").hex()
+        return self._mac(tenant, "operation-key", _joined(parts))
 
     def commitment(self, tenant: str, data: bytes) -> str:
         """Proves later what `data` was, and tells nobody who lacks the key."""
-        return hmac.digest(self._hmac_key(tenant, "commitment"), data, "sha256").hex()
+        return self._mac(tenant, "commitment", data)
 
     def seal(self, tenant: str, data: bytes) -> bytes:
         cipher, associated = self._cipher(tenant)
-        nonce = os.urandom(NONCE_BYTES)
+        nonce = self._nonces.next()
         return nonce + cipher.encrypt(nonce, data, associated)
 
     def unseal(self, tenant: str, sealed: bytes) -> bytes:
@@ -86,7 +87,7 @@ class Keyring:
         return found
 
     def _data_key(self, tenant: str) -> bytes:
-        wrapping, associated = AESGCM(self._hmac_key(tenant, "wrap")), _joined((tenant,))
+        wrapping, associated = AESGCM(self._derive(tenant, "wrap")), _joined((tenant,))
         wrapped = self._tenant_keys.find(tenant)
         if wrapped is None:
             nonce = os.urandom(NONCE_BYTES)
@@ -99,13 +100,35 @@ class Keyring:
                 "the key file does not belong to this database; put back the one it was made with"
             ) from None
 
-    def _hmac_key(self, tenant: str, purpose: str) -> bytes:
-        found = self._derived.get((tenant, purpose))
-        if found is None:
-            info = _joined(("holdfast.key.1", purpose, tenant))
-            found = HKDF(SHA256(), length=32, salt=None, info=info).derive(self._root)
-            self._derived[tenant, purpose] = found
-        return found
+    def _mac(self, tenant: str, purpose: str, data: bytes) -> str:
+        # A keyed state is copied: `hmac.digest` lets other threads run, which costs a busy loop more than it.
+        keyed = self._macs.get((tenant, purpose))
+        if keyed is None:
+            keyed = self._macs[tenant, purpose] = hmac.new(self._derive(tenant, purpose), digestmod="sha256")
+        mac = keyed.copy()
+        mac.update(data)
+        return mac.hexdigest()
+
+    def _derive(self, tenant: str, purpose: str) -> bytes:
+        info = _joined(("holdfast.key.1", purpose, tenant))
+        return HKDF(SHA256(), length=32, salt=None, info=info).derive(self._root)
+
+
+class Nonces:
+    """Random nonces, fetched many at a time: each system call would let other threads run."""
+
+    AT_ONCE = 256
+
+    def __init__(self) -> None:
+        self._left: list[bytes] = []
+        self._process = 0
+
+    def next(self) -> bytes:
+        if not self._left or self._process != os.getpid():  # a forked child must not repeat its parent's
+            self._process = os.getpid()
+            fetched = os.urandom(NONCE_BYTES * self.AT_ONCE)
+            self._left = [fetched[at : at + NONCE_BYTES] for at in range(0, len(fetched), NONCE_BYTES)]
+        return self._left.pop()
 
 
 def _joined(parts: Sequence[str]) -> bytes:

@@ -27,7 +27,7 @@ class FunctionUpstream:
     ) -> None:
         self.tools = tuple(tools)
         self.concurrency = concurrency
-        self._by_version = {(t.name, t.build("x").version): t for t in self.tools}
+        self._by_version = {(t.name, t.version): t for t in self.tools}
         self._threads: ThreadPoolExecutor | None = None
 
     async def invoke(self, attempt: Attempt) -> Any:
@@ -42,9 +42,12 @@ class FunctionUpstream:
             deadline_s=attempt.deadline_s,
         )
         arguments = function.prepare(attempt.arguments, invocation)
-        if function.is_async:
-            return function.render(await function.function(**arguments))
-        return function.render(await self._in_thread(function, arguments))
+        try:
+            if function.is_async:
+                return function.render(await function.function(**arguments))
+            return function.render(await self._in_thread(function, arguments))
+        except SystemExit as error:  # asyncio would let it end the whole gateway
+            raise RuntimeError(f"{identity.name!r} tried to exit with {error.code!r}") from error
 
     async def _in_thread(self, function: FunctionTool[..., Any], arguments: dict[str, Any]) -> Any:
         if self._threads is None:

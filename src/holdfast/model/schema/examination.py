@@ -55,7 +55,7 @@ def _dialect(tree: Tree) -> Iterator[str]:
         if place and "$id" in schema:
             yield f"'$id' at '{place}' makes a document in the document; use $defs and '#/$defs/...'"
         if "dependencies" in schema:  # the engine still evaluates it, the standard no longer names it
-            yield f"'dependencies' at '{place}' is of an older draft; use dependentRequired or dependentSchemas"
+            yield f"'dependencies' at '{place}' is of an older draft; use dependentRequired/Schemas"
 
 
 def _meta(schema: dict[str, Any]) -> Iterator[str]:
@@ -100,9 +100,7 @@ def _shape(tree: Tree) -> list[str]:
     shape = fanout(tree)
     reasons = [f"the reference at '{place}' leads back to itself and to no value" for place in shape.endless]
     if shape.width > MAX_WIDTH:
-        reasons.append(
-            f"alternatives multiply to {shape.width}, more than {MAX_WIDTH}; use fewer, flatter ones"
-        )
+        reasons.append(f"alternatives multiply to more than {MAX_WIDTH}; use fewer or flatter ones")
     if shape.chain > MAX_CHAIN:
         reasons.append(f"references lead through {shape.chain} schemas at one place, more than {MAX_CHAIN}")
     return reasons[:MAX_REASONS]

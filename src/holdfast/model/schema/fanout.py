@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from holdfast.model.schema.tree import Tree
 
+_MANY = 1_000_000
+"""Counted no further: numbers that double five thousand times are slow to add and to print."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fanout:
@@ -41,7 +44,8 @@ def fanout(tree: Tree) -> Fanout:
         steps: dict[str, Counter[str]] = {}
         for place in sorted(component, key=order.__getitem__):
             below = (1 if link.target in members else width[link.target] for link in tree.children[place])
-            width[place] = max(1, max(below, default=0) + sum(width[q] for q in in_place[place]))
+            ways = max(below, default=0) + sum(width[q] for q in in_place[place])
+            width[place] = min(max(1, ways), _MANY)
             steps[place] = _steps(tree, place, members)
             for target in in_place[place]:
                 steps[place].update(steps.get(target, Counter()))

@@ -32,7 +32,7 @@ EMAIL = jsonschema_rs.EmailOptions(allow_display_text=False)
 
 
 class Validator:
-    """One compiled schema; safe to share between threads."""
+    """One compiled schema; safe to share between threads. Values are JSON: `strict_json` sees to that."""
 
     __slots__ = ("_engine", "_fanout", "_tree", "is_valid", "sensitivity")
 
@@ -98,8 +98,8 @@ class Validator:
         here = len(error.instance_path)
         mistyped = [_wrong_types(branch, here) for branch in branches]
         if all(mistyped):
-            types = dict.fromkeys(t for found in mistyped for t in found)
-            yield "TYPE_MISMATCH", self._plain(error, " or ".join(types))
+            types = wording.one_of_types(name for found in mistyped for name in found)
+            yield "TYPE_MISMATCH", self._plain(error, types)
             return
         meant = [
             b for b, wrong in zip(branches, mistyped, strict=True) if not wrong and not _unmeant(b, here)

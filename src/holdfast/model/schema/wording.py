@@ -1,6 +1,7 @@
 """How is a validation error said, without showing what must not be shown?"""
 
 import json
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
@@ -35,7 +36,7 @@ def expected(kind: Kind) -> str:
     """What the schema wants, in a few words that follow "must be"."""
     match kind:
         case Kind.Type():
-            return " or ".join(kind.types)
+            return one_of_types(kind.types)
         case Kind.Enum():
             return "one of " + shorten(", ".join(map(_json, kind.options)), 200)
         case Kind.Constant():
@@ -62,6 +63,10 @@ def expected(kind: Kind) -> str:
             return "an array without further items"
         case _:
             return _bound(kind)
+
+
+def one_of_types(types: Iterable[str]) -> str:
+    return " or ".join(sorted(dict.fromkeys(types), key=lambda name: name == "null"))
 
 
 def _bound(kind: Kind) -> str:

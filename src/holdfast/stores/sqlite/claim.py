@@ -1,20 +1,20 @@
 """Is the right to act ours? The job behind `ledger.begin`, in one transaction (DEC-1)."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from holdfast.model.approval import Answer
-from holdfast.model.errors import Code
 from holdfast.model.operation import OperationRef
 from holdfast.model.stage import Stage, TakeRate, UseGrant
 from holdfast.ports import Denied
+from holdfast.stores.denial import grant_denied, rate_denied, why_unusable
 from holdfast.stores.halted import halted
 from holdfast.stores.rate import SLACK_S, wait_ms
 from holdfast.stores.sqlite.rows import FIND, Row
 from holdfast.stores.sqlite.writer import Transaction, Withdrawn
 
 # A new operation is `dispatched` at once: from the moment its claim is durable nobody could prove after a
-# crash that nothing was sent. An operation keeps the id of its first call, whoever claims it again; an
-# unknown one is claimed again (?20) only where the upstream itself makes one effect of many attempts.
+# crash that nothing was sent.
 CLAIM = """
 INSERT INTO operation (tenant, principal, tool, key, call_id, version, contract_digest, fingerprint, state,
   epoch, nonce, owner, key_source, trace_id, created_at, updated_at, boot_id, deadline_boot, lease_boot,
@@ -22,15 +22,17 @@ INSERT INTO operation (tenant, principal, tool, key, call_id, version, contract_
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'dispatched',
   1, ?9, ?10, ?11, ?12, ?13, ?13, ?14, ?15, ?16,
   ?17, ?18, ?19)
-ON CONFLICT (tenant, principal, tool, key) DO UPDATE SET
-  state = 'dispatched', epoch = operation.epoch + 1, nonce = excluded.nonce, owner = excluded.owner,
-  version = excluded.version, key_source = excluded.key_source, trace_id = excluded.trace_id,
-  updated_at = excluded.updated_at, boot_id = excluded.boot_id, deadline_boot = excluded.deadline_boot,
-  lease_boot = excluded.lease_boot, window_s = excluded.window_s, approval_id = excluded.approval_id,
-  payload = excluded.payload, outcome = NULL, finished_at = NULL, finished_boot_id = NULL, forget_boot = NULL,
-  note = ''
-WHERE (operation.state IN ('no_effect', 'held') OR (?20 AND operation.state = 'unknown'))
-  AND operation.fingerprint = excluded.fingerprint AND operation.contract_digest = excluded.contract_digest
+ON CONFLICT (tenant, principal, tool, key) DO NOTHING
+"""
+# An operation keeps the id of its first call, whoever claims it again. An unknown one is claimed again (?20)
+# only where the upstream itself makes one effect of many attempts.
+CLAIM_AGAIN = """
+UPDATE operation SET state = 'dispatched', epoch = epoch + 1, version = ?6, nonce = ?9, owner = ?10,
+  key_source = ?11, trace_id = ?12, updated_at = ?13, boot_id = ?14, deadline_boot = ?15, lease_boot = ?16,
+  window_s = ?17, approval_id = ?18, payload = ?19, outcome = NULL, finished_at = NULL,
+  finished_boot_id = NULL, forget_boot = NULL, note = ''
+WHERE tenant = ?1 AND principal = ?2 AND tool = ?3 AND key = ?4 AND contract_digest = ?7 AND fingerprint = ?8
+  AND (state IN ('no_effect', 'held') OR (?20 AND state = 'unknown'))
 RETURNING epoch, call_id, created_at
 """
 
@@ -49,8 +51,6 @@ UPDATE approval SET used_nonce = ? WHERE tenant = ? AND id = ? AND principal = ?
   AND expires_at > ?
 """
 READ_GRANT = "SELECT answer, used_nonce, expires_at FROM approval WHERE tenant = ? AND id = ?"
-GIVE_BACK = "UPDATE approval SET used_nonce = NULL WHERE tenant = ? AND id = ? AND used_nonce = ?"
-TAKE_AGAIN = "UPDATE approval SET used_nonce = ? WHERE tenant = ? AND id = ? AND used_nonce IS NULL"
 
 
 class Claim(NamedTuple):
@@ -58,7 +58,8 @@ class Claim(NamedTuple):
 
     halt_names: tuple[str, ...]
     row: tuple[object, ...] | None  # parameters of CLAIM; None for a call that claims nothing
-    staged: tuple[tuple[str, Stage], ...]
+    rerun_unknown: bool
+    staged: Sequence[tuple[str, Stage]]
     ref: OperationRef | None
     tenant: str
     call_id: str
@@ -85,16 +86,22 @@ def claim(transaction: Transaction, wish: Claim) -> Won | Lost | Denied | None:
         return denied
     won: Won | None = None
     if wish.row is not None and wish.ref is not None:
-        returned = transaction.execute(CLAIM, wish.row).fetchone()
-        if returned is None:
+        won = _claim(transaction, wish, wish.row)
+        if won is None:
             return Lost(transaction.execute(FIND, wish.ref).fetchone())
-        won = Won(*returned)
     for gate, stage in wish.staged:
         if denied := _write(transaction, gate, stage, wish):
             raise Withdrawn(denied)
     call_id = wish.call_id if won is None else won.call_id
     transaction.record(wish.tenant, call_id, "intent", wish.now, wish.intent)
     return won
+
+
+def _claim(transaction: Transaction, wish: Claim, row: tuple[object, ...]) -> Won | None:
+    if transaction.execute(CLAIM, row).rowcount == 1:
+        return Won(1, wish.call_id, wish.now)
+    returned = transaction.execute(CLAIM_AGAIN, (*row, wish.rerun_unknown)).fetchone()
+    return None if returned is None else Won(*returned)
 
 
 def _write(transaction: Transaction, gate: str, stage: Stage, wish: Claim) -> Denied | None:
@@ -140,21 +147,3 @@ def _why_not(found: tuple[str, str | None, float] | None, now: float) -> str:
         return "there is no such approval"
     answer, used_nonce, expires_at = found
     return why_unusable(Answer(answer), used_nonce is not None, expires_at <= now)
-
-
-def why_unusable(answer: Answer, used: bool, expired: bool) -> str:
-    if answer is not Answer.APPROVED:
-        return f"its answer is {answer}"
-    if used:
-        return "it was used before"
-    return "it has expired" if expired else "it was given for another call"
-
-
-def rate_denied(gate: str, stage: TakeRate, ms: int) -> Denied:
-    limit = f"{stage.calls:g} calls in {stage.per_s:g} s"
-    return Denied(gate, Code.RATE_LIMITED, f"the limit of {limit} is used up; call again in {ms} ms", ms)
-
-
-def grant_denied(gate: str, stage: UseGrant, why: str) -> Denied:
-    message = f"approval '{stage.approval_id}' cannot be used: {why}; ask for a new one with a new key"
-    return Denied(gate, Code.APPROVAL_DENIED, message)

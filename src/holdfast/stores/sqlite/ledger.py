@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from holdfast.model import defaults
 from holdfast.model.call import Call
 from holdfast.model.errors import Code, StoreError
-from holdfast.model.observation import Observation, Status
+from holdfast.model.observation import Observation
 from holdfast.model.operation import Operation, OperationRef
 from holdfast.model.stage import UseGrant
 from holdfast.model.vocabulary import KeySource, State
 from holdfast.ports import Begun, Clock, Denied, Secrets, Settlement, Taken
-from holdfast.records.body import act_body, intent_body, outcome_body
+from holdfast.records.body import act_body, intent_body, kind_of_unrun, outcome_body
 from holdfast.stores.boot import Boot
 from holdfast.stores.halted import targets
 from holdfast.stores.payload import payload
@@ -86,9 +86,8 @@ class SqliteLedger:
 
     async def begin(self, call: Call) -> Begun | Taken | Denied:
         wish = self._wish(call)
-        writes = call.tool.contract.effect.writes
         try:
-            answer = await self._writer.submit(writes, claim, wish)
+            answer = await self._writer.submit(call.writes, claim, wish)
         except AmbiguousCommit:
             # Nothing is dispatched on doubt: only a claim that can be seen, with our nonce, is one.
             found = await self.find(wish.ref) if wish.row is not None and wish.ref is not None else None
@@ -116,8 +115,7 @@ class SqliteLedger:
         commitment = self._secrets.commitment(tenant, raw)
         told = Told(call.id, outcome_body(call, at.wall, observation, observation.code, commitment, state))
         if operation is None:
-            writes = call.tool.contract.effect.writes
-            await self._writer.submit(writes, outcome.note_outcome, tenant, "outcome", at.wall, told)
+            await self._writer.submit(call.writes, outcome.note_outcome, tenant, "outcome", at.wall, told)
             return True
         end = End(
             ref=operation.ref,
@@ -128,6 +126,7 @@ class SqliteLedger:
             note="",
             at=at,
             repeatable=call.tool.contract.honours_key,
+            over=call.work is None or call.work.done(),
         )
         try:
             taken, contradicts = await self._writer.submit(True, outcome.finish, end, told)
@@ -145,9 +144,7 @@ class SqliteLedger:
 
     async def refuse(self, call: Call, observation: Observation, code: Code | None) -> None:
         at = self._clock.now()
-        kind = (
-            "replay" if observation.replayed else "hold" if observation.status is Status.HELD else "refusal"
-        )
+        kind = kind_of_unrun(observation)
         told = Told(call.id, outcome_body(call, at, observation, code, None))
         await self._writer.submit(False, outcome.note_outcome, call.principal.tenant, kind, at, told)
 
@@ -179,26 +176,26 @@ class SqliteLedger:
     # -- parts -------------------------------------------------------------------
 
     def _wish(self, call: Call) -> Claim:
-        tenant, contract, now = call.principal.tenant, call.tool.contract, self._clock.now()
-        ref = call.ref
+        contract, now, ref = call.tool.contract, self._clock.now(), call.ref
         return Claim(
-            halt_names=targets(call),
-            row=self._row(call, ref, now) if contract.effect.writes and ref is not None else None,
-            staged=tuple(call.staged),
-            ref=ref,
-            tenant=tenant,
-            call_id=call.id,
-            nonce=call.nonce,
-            fingerprint=call.fingerprint,
-            contract_digest=contract.digest,
-            now=now,
-            intent=intent_body(call, now),
+            targets(call),
+            self._row(call, ref, now) if ref is not None and call.writes else None,
+            call.rerun_unknown,
+            call.staged,
+            ref,
+            call.principal.tenant,
+            call.id,
+            call.nonce,
+            call.fingerprint,
+            contract.digest,
+            now,
+            intent_body(call, now),
         )
 
     def _row(self, call: Call, ref: OperationRef, now: float) -> tuple[object, ...]:
         contract, boot = call.tool.contract, self._boot.now()
         left = max(call.deadline - self._clock.monotonic(), 0.0)
-        grant = next((stage.approval_id for _, stage in call.staged if isinstance(stage, UseGrant)), None)
+        grants = [stage.approval_id for _, stage in call.staged if isinstance(stage, UseGrant)]
         return (
             *ref,
             call.id,
@@ -207,16 +204,15 @@ class SqliteLedger:
             call.fingerprint,
             call.nonce,
             self._workers.id,
-            call.key_source or KeySource.CALLER,
+            str(call.key_source or KeySource.CALLER),
             call.trace_id,
             now,
             self._boot.id,
             boot + left,
             boot + defaults.lease(left),
             contract.window_s,
-            grant,
+            grants[0] if grants else None,
             self._secrets.seal(ref.tenant, payload(call)),
-            call.rerun_unknown,
         )
 
     def _claimed(self, call: Call, wish: Claim, won: Won) -> Operation | None:

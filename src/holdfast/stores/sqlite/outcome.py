@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 from holdfast.model.operation import OperationRef
 from holdfast.model.vocabulary import State
-from holdfast.stores.sqlite.claim import GIVE_BACK, TAKE_AGAIN
 from holdfast.stores.sqlite.writer import Transaction
 
 _SET = """
@@ -14,14 +13,30 @@ WHERE tenant = ?8 AND principal = ?9 AND tool = ?10 AND key = ?11 AND epoch = ?1
 """
 # A sweeper marks an operation unknown without touching epoch and nonce: a late but truthful result of the
 # same attempt may still settle it.
-FINISH = _SET + " AND nonce = ?13 AND state IN ('claimed', 'dispatched', 'unknown') RETURNING approval_id"
-CONTRADICT = _SET + " AND nonce = ?13 AND state = 'no_effect' RETURNING approval_id"
-SETTLE = _SET + " AND nonce = ?13 AND state = ?14 RETURNING approval_id"
+FINISH = _SET + " AND nonce = ?13 AND state IN ('claimed', 'dispatched', 'unknown')"
+# An attempt that is over can do no more harm, however long its worker lives: a probe that sees nothing counts.
+DISOWN = """
+UPDATE operation SET owner = ''
+WHERE tenant = ? AND principal = ? AND tool = ? AND key = ? AND epoch = ? AND nonce = ?
+"""
+CONTRADICT = _SET + " AND nonce = ?13 AND state = 'no_effect'"
+SETTLE = _SET + " AND nonce = ?13 AND state = ?14"
 ABANDON = """
 UPDATE operation SET state = 'no_effect', updated_at = ?1, finished_at = ?1, finished_boot_id = ?2,
   forget_boot = ?3 + window_s
 WHERE tenant = ?4 AND principal = ?5 AND tool = ?6 AND key = ?7 AND nonce = ?8 AND state = 'dispatched'
-RETURNING approval_id, call_id
+RETURNING call_id
+"""
+# Which approval an attempt used is on its operation.
+GIVE_BACK = """
+UPDATE approval SET used_nonce = NULL
+WHERE tenant = ?1 AND used_nonce = ?5 AND id = (SELECT approval_id FROM operation
+  WHERE tenant = ?1 AND principal = ?2 AND tool = ?3 AND key = ?4 AND nonce = ?5)
+"""
+TAKE_AGAIN = """
+UPDATE approval SET used_nonce = ?5
+WHERE tenant = ?1 AND used_nonce IS NULL AND id = (SELECT approval_id FROM operation
+  WHERE tenant = ?1 AND principal = ?2 AND tool = ?3 AND key = ?4 AND nonce = ?5)
 """
 VOID_QUESTIONS = """
 UPDATE approval SET answer = 'AUTO_DENIED'
@@ -65,12 +80,13 @@ class End(NamedTuple):
     note: str
     at: Moment
     repeatable: bool = False  # the upstream makes one effect of many attempts
+    over: bool = False  # the attempt has ended: nothing of it runs any more
 
     def parameters(self) -> tuple[object, ...]:
         wall, boot_id, boot = self.at
         final = self.state.settled or self.state is State.NO_EFFECT
         finished = (wall, boot_id, boot) if final else (None, None, None)
-        return (self.state, self.outcome, self.note, wall, *finished, *self.ref, self.epoch, self.nonce)
+        return (self.state.value, self.outcome, self.note, wall, *finished, *self.ref, self.epoch, self.nonce)
 
 
 class Told(NamedTuple):
@@ -82,9 +98,10 @@ class Told(NamedTuple):
 
 def finish(transaction: Transaction, end: End, told: Told) -> tuple[bool, bool]:
     """Whether the operation took this end, and whether the end contradicts what the ledger says."""
-    returned = transaction.execute(FINISH, end.parameters()).fetchone()
-    if returned is not None:
-        _give_back(transaction, end, returned[0])
+    if transaction.execute(FINISH, end.parameters()).rowcount == 1:
+        if end.over and end.state is State.UNKNOWN:
+            transaction.execute(DISOWN, (*end.ref, end.epoch, end.nonce))
+        _give_back(transaction, end)
         _record(transaction, end, told, "outcome")
         return True, False
     # Too late: somebody settled it meanwhile, or a newer attempt has the key.
@@ -96,10 +113,10 @@ def finish(transaction: Transaction, end: End, told: Told) -> tuple[bool, bool]:
 
 def _correct(transaction: Transaction, end: End) -> bool:
     """The effect happened although a probe or a person said it had not: stop saying so."""
-    returned = transaction.execute(CONTRADICT, end.parameters()).fetchone()
-    if returned is not None and returned[0] is not None:
-        transaction.execute(TAKE_AGAIN, (end.nonce, end.ref.tenant, returned[0]))
-    return returned is not None
+    if transaction.execute(CONTRADICT, end.parameters()).rowcount == 0:
+        return False
+    transaction.execute(TAKE_AGAIN, (*end.ref, end.nonce))
+    return True
 
 
 def _contradicts(transaction: Transaction, end: End) -> bool:
@@ -118,10 +135,9 @@ def _committed_under(transaction: Transaction, end: End) -> bool:
 
 
 def settle(transaction: Transaction, end: End, seen: State, told: Told) -> bool:
-    returned = transaction.execute(SETTLE, (*end.parameters(), seen)).fetchone()
-    if returned is None:
+    if transaction.execute(SETTLE, (*end.parameters(), seen.value)).rowcount == 0:
         return False
-    _give_back(transaction, end, returned[0])
+    _give_back(transaction, end)
     if seen is State.HELD:
         transaction.execute(VOID_QUESTIONS, end.ref)
     _record(transaction, end, told, "settle")
@@ -134,10 +150,8 @@ def abandon(transaction: Transaction, ref: OperationRef, nonce: str, at: Moment,
     returned = transaction.execute(ABANDON, (wall, boot_id, boot, *ref, nonce)).fetchone()
     if returned is None:
         return False
-    approval_id, call_id = returned
-    if approval_id is not None:
-        transaction.execute(GIVE_BACK, (ref.tenant, approval_id, nonce))
-    transaction.record(ref.tenant, call_id, "outcome", wall, body)
+    transaction.execute(GIVE_BACK, (*ref, nonce))
+    transaction.record(ref.tenant, returned[0], "outcome", wall, body)
     return True
 
 
@@ -154,9 +168,10 @@ def forget(transaction: Transaction, at: Moment) -> int:
     return int(here + there)
 
 
-def _give_back(transaction: Transaction, end: End, approval_id: str | None) -> None:
-    if approval_id is not None and end.state is State.NO_EFFECT:
-        transaction.execute(GIVE_BACK, (end.ref.tenant, approval_id, end.nonce))
+def _give_back(transaction: Transaction, end: End) -> None:
+    """An attempt without effect has not used up its approval; APR-4."""
+    if end.state is State.NO_EFFECT:
+        transaction.execute(GIVE_BACK, (*end.ref, end.nonce))
 
 
 def _record(transaction: Transaction, end: End, told: Told, kind: str) -> None:

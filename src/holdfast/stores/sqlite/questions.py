@@ -19,15 +19,15 @@ from holdfast.stores.sqlite.writer import Transaction
 Row = tuple[Any, ...]
 
 _COLUMNS = (
-    "tenant, id, principal, tool, key, call_id, fingerprint, contract_digest, need, answer, packet,"
+    "tenant, id, principal, tool, key, round, call_id, fingerprint, contract_digest, need, answer, packet,"
     " created_at, expires_at, used_nonce"
 )
-PACKET = 10
+ROUND, PACKET = 5, 11
 
 GET = f"SELECT {_COLUMNS} FROM approval WHERE tenant = ? AND id = ?"  # noqa: S608
 FIND = (
     f"SELECT {_COLUMNS} FROM approval WHERE tenant = ? AND principal = ? AND tool = ? AND key = ?"  # noqa: S608
-    " ORDER BY created_at DESC, id LIMIT 1"
+    " ORDER BY round DESC LIMIT 1"
 )
 OPEN = (
     f"SELECT {_COLUMNS} FROM approval WHERE tenant = ? AND answer = 'PENDING' AND expires_at > ?"  # noqa: S608
@@ -56,7 +56,11 @@ _COUNT = (
     "SELECT count(*) FROM approval"
     " WHERE tenant = ? AND principal = ? AND answer = 'PENDING' AND expires_at > ?"
 )
-_INSERT = "INSERT INTO approval VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)"
+_INSERT = "INSERT INTO approval VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)"
+_VOID = (
+    "UPDATE approval SET answer = 'AUTO_DENIED' WHERE tenant = ? AND id = ?"
+    " AND answer IN ('PENDING', 'APPROVED')"
+)
 _VOTE = "INSERT INTO vote VALUES (?, ?, ?, ?, ?, ?, ?)"
 _ANSWER = "UPDATE approval SET answer = ? WHERE tenant = ? AND id = ? AND answer = 'PENDING'"
 
@@ -79,12 +83,13 @@ def ask(
         votes = transaction.execute(VOTES, standing[:2]).fetchall()
         if question.still_good(read(standing, votes, {}), call, wanted.need, now):
             return standing, votes
-        transaction.execute(_ANSWER, (Answer.AUTO_DENIED.value, *standing[:2]))
+        transaction.execute(_VOID, standing[:2])
     _refuse_flood(transaction, wanted.ref, now)
     row = (
         wanted.ref.tenant,
         wanted.id,
         *wanted.ref[1:],
+        1 if standing is None else standing[ROUND] + 1,
         call_id,
         wanted.fingerprint,
         wanted.contract_digest,
@@ -139,8 +144,8 @@ def expire(transaction: Transaction, tenant: str, approval_id: str, call_id: str
 
 
 def read(row: Row, votes: Sequence[Row], packet: Mapping[str, Any]) -> Approval:
-    tenant, approval_id, principal, tool, key, call_id, fingerprint, contract_digest = row[:8]
-    need, answer, _, created_at, expires_at, used_nonce = row[8:]
+    tenant, approval_id, principal, tool, key, _, call_id, fingerprint, contract_digest = row[:9]
+    need, answer, _, created_at, expires_at, used_nonce = row[9:]
     return Approval(
         id=approval_id,
         ref=OperationRef(tenant, principal, tool, key),

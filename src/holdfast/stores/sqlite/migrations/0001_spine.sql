@@ -58,6 +58,7 @@ CREATE TABLE approval (
   principal        TEXT NOT NULL,
   tool             TEXT NOT NULL,
   key              TEXT NOT NULL,
+  round            INTEGER NOT NULL,            -- how often this operation was asked about
   call_id          TEXT NOT NULL,
   fingerprint      TEXT NOT NULL,
   contract_digest  TEXT NOT NULL,
@@ -67,10 +68,10 @@ CREATE TABLE approval (
   created_at       REAL NOT NULL,
   expires_at       REAL NOT NULL,
   used_nonce       TEXT,                        -- the attempt that consumed it
-  PRIMARY KEY (tenant, id)
+  PRIMARY KEY (tenant, id),
+  UNIQUE (tenant, principal, tool, key, round)
 ) STRICT;
 
-CREATE INDEX approval_of_operation ON approval (tenant, principal, tool, key, created_at);
 CREATE INDEX approval_pending ON approval (tenant, principal, expires_at) WHERE answer = 'PENDING';
 
 CREATE TABLE vote (

@@ -1,1 +1,0 @@
-"""Questions to people: who may answer, and what they are shown."""

@@ -1,0 +1,147 @@
+"""`holdfast doctor`: is everything in order here, and if not, what is to be done?"""
+
+import platform
+import sqlite3
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import typer
+
+from holdfast.cli.exits import Exit
+from holdfast.cli.options import DEFAULT_CONFIG, ConfigFile, Json
+from holdfast.cli.screen import show, show_json, text
+from holdfast.model.call import Principal
+from holdfast.model.errors import HoldfastError
+
+if TYPE_CHECKING:
+    from holdfast.config import Config
+    from holdfast.gateway import Gateway
+
+EVERYTHING = Principal(user="holdfast", agent="doctor", scopes=frozenset(["**"]))
+STYLES = {"ok": "green", "warning": "yellow", "wrong": "bold red"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    about: str
+    state: Literal["ok", "warning", "wrong"]
+    text: str
+
+
+def add(app: typer.Typer) -> None:
+    app.command()(doctor)
+
+
+def doctor(config: ConfigFile = DEFAULT_CONFIG, as_json: Json = False) -> None:
+    """Check the configuration, the store and the tools."""
+    findings = [*_machine(), *_configured(config)]
+    if as_json:
+        show_json({"findings": [asdict(finding) for finding in findings], "ok": not _wrong(findings)})
+    else:
+        for finding in findings:
+            show(text((f"{finding.state:<8}", STYLES[finding.state]), f"{finding.about:<12}{finding.text}"))
+    raise typer.Exit(Exit.FAILED if _wrong(findings) else Exit.DONE)
+
+
+def _wrong(findings: list[Finding]) -> bool:
+    return any(finding.state == "wrong" for finding in findings)
+
+
+def _machine() -> Iterator[Finding]:
+    new_enough = sys.version_info >= (3, 11)
+    yield Finding("python", "ok" if new_enough else "wrong", platform.python_version())
+    yield Finding("sqlite", "ok", sqlite3.sqlite_version)
+
+
+def _configured(path: Path) -> Iterator[Finding]:
+    import asyncio
+
+    from holdfast.config import load
+
+    try:
+        config = load(path)
+    except HoldfastError as error:
+        yield Finding("config", "wrong", str(error))
+        return
+    yield Finding("config", "ok", f"{path}: {config.environment.value}, auth.mode {config.auth.mode}")
+    try:
+        yield from asyncio.run(_open(config))
+        yield from _stored(config)
+    except HoldfastError as error:
+        yield Finding("gateway", "wrong", str(error))
+
+
+async def _open(config: "Config") -> list[Finding]:
+    from holdfast.gateway import Gateway
+
+    async with Gateway.open(config) as gateway:
+        state = await gateway.ready()
+        return [
+            Finding("store", "ok" if state["ready"] else "wrong", f"{config.store_path}: {state['store']}"),
+            _policy(str(state.get("policy", "none"))),
+            *_tools(gateway),
+            *_people(gateway),
+            *[
+                Finding(
+                    "halted",
+                    "warning",
+                    f"{target}: {why or 'no reason given'}; 'holdfast resume {target}' ends it",
+                )
+                for target, why in (await gateway.halts()).items()
+            ],
+        ]
+
+
+def _policy(version: str) -> Finding:
+    if version == "none":
+        return Finding("policy", "warning", "none is loaded, so every call is refused")
+    if version.startswith("starter"):
+        return Finding("policy", "warning", f"{version}: for development on this machine only")
+    return Finding("policy", "ok", version)
+
+
+def _tools(gateway: "Gateway") -> Iterator[Finding]:
+    count = len(gateway.tools(EVERYTHING))
+    if count:
+        yield Finding("tools", "ok", f"{count} admitted from {len(gateway.config.upstreams)} upstreams")
+    else:
+        yield Finding("tools", "warning", "none; add some under 'upstreams'")
+    for report in gateway.findings():
+        yield Finding("contract", "warning", report)
+
+
+def _people(gateway: "Gateway") -> Iterator[Finding]:
+    identity = gateway.identity
+    operators = [name for name, person in identity.people.items() if "operator" in person.roles]
+    if len(operators) < 2:
+        yield Finding(
+            "people", "warning",
+            f"{len(operators)} hold the role 'operator', so calls that need two cannot be approved; "
+            "add people under 'auth.people'",
+        )  # fmt: skip
+    for name, person in identity.people.items():
+        if person.secret == "plain:":
+            yield Finding(
+                "people", "warning", f"the approver secret of {name!r} is not set in this environment"
+            )
+
+
+def _stored(config: "Config") -> Iterator[Finding]:
+    keys = config.store_path.with_name(f"{config.store_path.name}.keys")
+    mode = keys.stat().st_mode & 0o777
+    yield Finding("key file", "wrong" if mode & 0o077 else "ok", f"{keys.name}, mode {mode:o}")
+    connection = sqlite3.connect(f"file:{config.store_path}?mode=ro", uri=True)
+    try:
+        (journal,) = connection.execute("PRAGMA journal_mode").fetchone()
+        (unknown,) = connection.execute("SELECT count(*) FROM operation WHERE state = 'unknown'").fetchone()
+    finally:
+        connection.close()
+    yield Finding("journal", "ok" if journal == "wal" else "wrong", journal)
+    if unknown:
+        advice = "find out what happened, then 'holdfast settle CALL committed|no-effect --note WHY'"
+        yield Finding("operations", "warning", f"{unknown} have an unknown outcome; {advice}")
+    else:
+        yield Finding("operations", "ok", "none has an unknown outcome")

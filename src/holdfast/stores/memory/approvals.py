@@ -1,0 +1,130 @@
+"""Questions to people, in memory."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from holdfast.model import defaults
+from holdfast.model.approval import Answer, Approval, Need, Vote
+from holdfast.model.call import Call, Principal
+from holdfast.model.errors import TooManyAsks
+from holdfast.model.operation import Operation, OperationRef
+from holdfast.model.vocabulary import KeySource, State
+from holdfast.ports import Clock
+from holdfast.records.body import act_body
+from holdfast.stores import question
+from holdfast.stores.memory.shelf import Asked, Entry, Shelf
+from holdfast.stores.payload import payload
+
+
+class MemoryApprovals:
+    def __init__(self, shelf: Shelf, clock: Clock, life_s: float) -> None:
+        self._shelf = shelf
+        self._clock = clock
+        self._life_s = life_s
+
+    async def ask(self, call: Call, need: Need, packet: Mapping[str, Any]) -> Approval:
+        now, ref = self._clock.now(), question.ref_of(call)
+        entry = self._shelf.operations.get(ref)
+        if entry is not None:
+            found = entry.operation
+            question.refuse_unless_holdable(call, found.state, found.fingerprint, found.contract_digest)
+        standing = self._latest(ref)
+        if standing is not None and question.still_good(standing.approval, call, need, now):
+            self._hold(call, ref, entry, now)
+            return self._seen(standing)
+        waiting = [a for a in self._pending(ref.tenant, now) if a.approval.ref.principal == ref.principal]
+        if len([a for a in waiting if a is not standing]) >= defaults.OPEN_ASKS:
+            raise TooManyAsks(question.FLOOD.format(principal=ref.principal, count=len(waiting)))
+        if standing is not None and standing.approval.answer in (Answer.PENDING, Answer.APPROVED):
+            standing.approval = replace(standing.approval, answer=Answer.AUTO_DENIED)
+        call_id = self._hold(call, ref, entry, now)
+        asked = question.fresh(call, need, packet, call_id, now, self._life_s)
+        self._shelf.approvals[ref.tenant, asked.id] = Asked(asked)
+        body = act_body(now, "ask", call.principal.user, approval_id=asked.id, need=dict(need))
+        self._shelf.record(ref.tenant, call_id, "ask", now, body)
+        return asked
+
+    async def find(self, ref: OperationRef) -> Approval | None:
+        return self._expired(self._latest(ref))
+
+    async def get(self, tenant: str, approval_id: str) -> Approval | None:
+        return self._expired(self._shelf.approvals.get((tenant, approval_id)))
+
+    async def open(self, tenant: str) -> Sequence[Approval]:
+        waiting = [self._seen(asked) for asked in self._pending(tenant, self._clock.now())]
+        return sorted(waiting, key=lambda approval: (approval.created_at, approval.id))
+
+    async def decide(
+        self, approval: Approval, by: Principal, role: str, approve: bool, note: str
+    ) -> Approval:
+        now, tenant = self._clock.now(), approval.ref.tenant
+        asked = self._shelf.approvals.get((tenant, approval.id))
+        found = question.refuse_unless_votable(
+            None if asked is None else asked.approval, approval.id, by.user, now
+        )
+        vote = Vote(person=by.user, role=role, approve=approve, note=note, at=now)
+        voted = replace(found, votes=(*found.votes, vote))
+        voted = replace(voted, answer=question.answer_after(voted))
+        self._shelf.approvals[tenant, approval.id] = Asked(voted)
+        said = {"approval_id": approval.id, "role": role, "approve": approve, "answer": voted.answer}
+        self._shelf.record(tenant, voted.call_id, "vote", now, act_body(now, "vote", by.user, **said))
+        return voted
+
+    def _hold(self, call: Call, ref: OperationRef, entry: Entry | None, now: float) -> str:
+        """The operation's row, from its first hold on; a read that needs consent has none."""
+        if not call.writes:
+            return call.id
+        if entry is None:
+            entry = Entry(_held(call, ref, now), call.tool.contract.window_s)
+            self._shelf.operations[ref] = entry
+        elif entry.operation.state is State.NO_EFFECT:
+            entry.operation = replace(entry.operation, state=State.HELD, updated_at=now)
+            entry.finished = None
+        return entry.operation.call_id
+
+    def _latest(self, ref: OperationRef) -> Asked | None:
+        asked = [a for a in self._shelf.approvals.values() if a.approval.ref == ref]
+        return asked[-1] if asked else None  # in the order they were asked
+
+    def _pending(self, tenant: str, now: float) -> list[Asked]:
+        return [
+            asked
+            for asked in self._shelf.approvals.values()
+            if asked.approval.ref.tenant == tenant
+            and asked.approval.answer is Answer.PENDING
+            and asked.approval.expires_at > now
+        ]
+
+    def _expired(self, asked: Asked | None) -> Approval | None:
+        if asked is None:
+            return None
+        approval, now = asked.approval, self._clock.now()
+        if approval.answer is Answer.PENDING and approval.expires_at <= now:
+            asked.approval = replace(approval, answer=Answer.AUTO_DENIED)
+            body = act_body(now, "expire", "holdfast", approval_id=approval.id, answer=Answer.AUTO_DENIED)
+            self._shelf.record(approval.ref.tenant, approval.call_id, "vote", now, body)
+        return self._seen(asked)
+
+    def _seen(self, asked: Asked) -> Approval:
+        return replace(asked.approval, used=asked.used_nonce is not None)
+
+
+def _held(call: Call, ref: OperationRef, now: float) -> Operation:
+    contract = call.tool.contract
+    return Operation(
+        ref=ref,
+        call_id=call.id,
+        version=contract.version,
+        contract_digest=contract.digest,
+        fingerprint=call.fingerprint,
+        state=State.HELD,
+        epoch=0,
+        nonce=call.nonce,
+        owner="",
+        key_source=call.key_source or KeySource.CALLER,
+        trace_id=call.trace_id,
+        created_at=now,
+        updated_at=now,
+        payload=payload(call),
+    )

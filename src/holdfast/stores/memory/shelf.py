@@ -1,0 +1,41 @@
+"""What a store in memory holds. Nothing awaits while it changes, so every change is a transaction."""
+
+from dataclasses import dataclass, field
+
+from holdfast.model.approval import Approval
+from holdfast.model.operation import Operation, OperationRef
+from holdfast.records.chain import Chain, Record
+
+
+@dataclass(slots=True)
+class Entry:
+    """An operation and what only the store knows about it."""
+
+    operation: Operation
+    window_s: float
+    boot_id: str = ""
+    deadline_boot: float | None = None
+    lease_boot: float | None = None
+    approval_id: str | None = None
+    finished: tuple[float, str, float] | None = None
+    """Wall clock, boot and boot time."""
+
+
+@dataclass(slots=True)
+class Asked:
+    approval: Approval
+    used_nonce: str | None = None
+
+
+@dataclass(slots=True)
+class Shelf:
+    chain: Chain
+    operations: dict[OperationRef, Entry] = field(default_factory=dict)
+    approvals: dict[tuple[str, str], Asked] = field(default_factory=dict)
+    rates: dict[tuple[str, str], float] = field(default_factory=dict)
+    halts: dict[str, tuple[str, str]] = field(default_factory=dict)
+    cancels: dict[tuple[str, str], float] = field(default_factory=dict)
+    records: list[Record] = field(default_factory=list)
+
+    def record(self, tenant: str, call_id: str, kind: str, at: float, body: str) -> None:
+        self.records.append(self.chain.append(tenant, call_id, kind, at, body))

@@ -1,0 +1,71 @@
+"""A whole store that ends with the process."""
+
+from types import TracebackType
+from typing import Self
+
+from holdfast.model import defaults
+from holdfast.ports import Clock
+from holdfast.records.chain import Chain, Record
+from holdfast.stores.boot import Boot
+from holdfast.stores.keyring import Keyring
+from holdfast.stores.memory.approvals import MemoryApprovals
+from holdfast.stores.memory.controls import MemoryControls
+from holdfast.stores.memory.ledger import MemoryLedger
+from holdfast.stores.memory.shelf import Shelf
+from holdfast.stores.worker import Workers
+
+
+class OneBoot:
+    """A machine that was started once, and whose time is the clock's."""
+
+    id = "memory"
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def now(self) -> float:
+        return self._clock.monotonic()
+
+
+class OneWorker:
+    """The only worker there is."""
+
+    id = "w_memory"
+
+    def alive(self, worker: str) -> bool:
+        return worker == self.id
+
+
+class MemoryStore:
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        approval_s: float = defaults.APPROVAL_S,
+        boot: Boot | None = None,
+        workers: Workers | None = None,
+    ) -> None:
+        worker = workers or OneWorker()
+        self._shelf = Shelf(Chain(worker.id))
+        self.secrets = Keyring()
+        self.ledger = MemoryLedger(self._shelf, self.secrets, clock, boot or OneBoot(clock), worker)
+        self.approvals = MemoryApprovals(self._shelf, clock, approval_s)
+        self.controls = MemoryControls(self._shelf, clock)
+
+    @property
+    def records(self) -> list[Record]:
+        return list(self._shelf.records)
+
+    async def open(self) -> None:
+        """Nothing to open."""
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,1 @@
+"""The life of a call, seen from outside: proposals in, observations out."""

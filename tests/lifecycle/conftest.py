@@ -1,0 +1,31 @@
+"""Every lifecycle test runs on every store."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast import Gateway
+from tests.lifecycle.world import World, opened
+
+Open = Callable[..., AbstractAsyncContextManager[Gateway]]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def open_gateway(store: str, tmp_path: Path) -> Open:
+    def open_it(*sources: object, **options: Any) -> AbstractAsyncContextManager[Gateway]:
+        return opened(store, tmp_path, *sources, **options)
+
+    return open_it

@@ -1,0 +1,242 @@
+"""What happens to effects while the processes that make them are killed and stopped?
+
+Several servers on one database. Every key is delivered several times, to varying servers; lost answers,
+busy keys and uncertain outcomes are retried with the same key, as a careful client would.
+"""
+
+import asyncio
+import json
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import aiohttp
+
+from holdfast.model import defaults
+from tests.soak.effects import Effects
+from tests.soak.figures import Figures
+from tests.soak.ledger import LedgerFile
+from tests.soak.server import Server
+
+PLAIN, PROBED = "soak.apply", "soak.apply_probed"
+CONFIG = """\
+store: sqlite:///storm.db
+upstreams:
+  soak: {functions: "tests.soak.tools:TOOLS"}
+"""
+BLOCK = 40
+"""Keys whose deliveries are mixed: duplicates meet each other, and some come much later."""
+PATIENCE_S = 4.0
+"""How long a client waits for an answer before it asks again."""
+UNCERTAIN_TRIES = 4
+"""How often a client asks after an uncertain outcome that nobody but a person can settle."""
+BEYOND_LEASE_S = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    processes: int
+    keys: int
+    deliveries: int
+    in_flight: int = 8
+    kills: int
+    stops: int
+    stop_s: float
+
+
+@dataclass(kw_only=True)
+class Delivery:
+    tool: str
+    key: str
+    item: int
+    uncertain: int = 0
+
+
+class Storm:
+    def __init__(self, plan: Plan, folder: Path, effects: Effects) -> None:
+        self.plan = plan
+        self.figures = Figures()
+        self._effects = effects
+        config = folder / "holdfast.yaml"
+        config.write_text(CONFIG)
+        self._ledger = LedgerFile(folder / "storm.db")
+        names = [f"server-{number}" for number in range(plan.processes)]
+        self._servers = [Server(name, config, effects.environment) for name in names]
+        self._starting = asyncio.Lock()
+        self._deliveries: asyncio.Queue[Delivery] = asyncio.Queue()
+        self._open = 0
+        self._answered = 0
+        self._progress = asyncio.Condition()
+
+    async def run(self) -> Figures:
+        began = monotonic()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for server in self._servers:
+                    group.create_task(server.start(self._starting))
+            await self._rage()
+            await self._calm()
+        finally:
+            for server in self._servers:
+                await server.close()
+        self._read()
+        self.figures.seconds = monotonic() - began
+        return self.figures
+
+    # -- the storm ---------------------------------------------------------------
+
+    async def _rage(self) -> None:
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+            clients = [
+                asyncio.create_task(self._client(server, session))
+                for server in self._servers
+                for _ in range(self.plan.in_flight)
+            ]
+            watch = asyncio.create_task(self._watch())
+            async with asyncio.TaskGroup() as group:
+                blows = [group.create_task(self._killer()), group.create_task(self._stopper())]
+                group.create_task(self._feed(blows))
+            for task in (*clients, watch):
+                task.cancel()
+            await asyncio.gather(*clients, watch, return_exceptions=True)
+
+    async def _feed(self, blows: list[asyncio.Task[None]]) -> None:
+        """New keys while there are too few, and as long as somebody is still to be killed."""
+        figures, plan = self.figures, self.plan
+        while figures.keys < plan.keys or not all(blow.done() for blow in blows):
+            block = [self._new_key() for _ in range(min(BLOCK, plan.keys))]
+            mixed = [Delivery(**vars(one)) for one in block for _ in range(plan.deliveries)]
+            random.shuffle(mixed)
+            for delivery in mixed:
+                self._deliveries.put_nowait(delivery)
+            self._open += len(mixed)
+            figures.deliveries += len(mixed)
+            async with self._progress:
+                await self._progress.wait_for(lambda: self._open < 2 * plan.processes * plan.in_flight)
+        async with self._progress:
+            await self._progress.wait_for(lambda: self._open == 0)
+
+    def _new_key(self) -> Delivery:
+        number = self.figures.keys
+        self.figures.keys += 1
+        return Delivery(tool=PROBED if number % 2 else PLAIN, key=f"key-{number}", item=number)
+
+    async def _client(self, server: Server, session: aiohttp.ClientSession) -> None:
+        while True:
+            await server.up.wait()
+            delivery = await self._deliveries.get()
+            self.figures.requests += 1
+            server.in_flight += 1
+            try:
+                answer = await _post(session, server.url, delivery)
+            except (aiohttp.ClientError, OSError, TimeoutError):
+                self.figures.lost_answers += 1
+                self._again(delivery, 0.05)
+                continue
+            finally:
+                server.in_flight -= 1
+            await self._take(delivery, answer)
+
+    async def _take(self, delivery: Delivery, answer: dict[str, Any]) -> None:
+        match answer:
+            case {"status": "done", "data": data}:
+                self.figures.done[delivery.key].add(json.dumps(data, sort_keys=True))
+            case {"status": "unknown"}:
+                delivery.uncertain += 1
+                if delivery.tool == PROBED or delivery.uncertain < UNCERTAIN_TRIES:
+                    self._again(delivery, 0.5)
+                    return
+            case {"remedy": {"retryable": True}} | {"code": "RESOURCE_EXHAUSTED" | "CANCELLED"}:
+                self._again(delivery, 0.2)
+                return
+            case _:
+                self.figures.surprises.append(json.dumps(answer))
+        self.figures.told[str(answer.get("status"))] += 1
+        async with self._progress:
+            self._open -= 1
+            self._answered += 1
+            self._progress.notify_all()
+
+    def _again(self, delivery: Delivery, delay_s: float) -> None:
+        """Somebody else's turn: the retry goes to whichever server is free next."""
+        asyncio.get_running_loop().call_later(delay_s, self._deliveries.put_nowait, delivery)
+
+    # -- the blows ---------------------------------------------------------------
+
+    async def _killer(self) -> None:
+        async with asyncio.TaskGroup() as restarts:
+            for number in range(self.plan.kills):
+                await self._reached((number + 0.5) / self.plan.kills)
+                victim = await self._busy_server(acting=number % 2 == 0)
+                await victim.kill()
+                hit = self._ledger.in_flight(victim.worker)
+                self.figures.kills += 1
+                self.figures.kills_in_flight += hit > 0
+                self.figures.calls_killed += hit
+                restarts.create_task(victim.start(self._starting))
+
+    async def _stopper(self) -> None:
+        for number in range(self.plan.stops):
+            await self._reached((number + 0.5) / self.plan.stops)
+            sleeper = await self._busy_server(acting=True)
+            sleeper.stop()
+            self.figures.stops += 1
+            self.figures.calls_stopped += self._ledger.in_flight(sleeper.worker)
+            self.figures.stops_in_transaction += await self._holds_the_lock()
+            await asyncio.sleep(self.plan.stop_s)  # longer than its lease: the time is the test
+            sleeper.wake()
+
+    async def _reached(self, share: float) -> None:
+        answers = share * self.plan.keys * self.plan.deliveries
+        async with self._progress:
+            await self._progress.wait_for(lambda: self._answered >= answers)
+
+    async def _busy_server(self, *, acting: bool) -> Server:
+        """A server that is up, not stopped and has requests; `acting`: and a claim without an outcome."""
+        while True:
+            ready = [s for s in self._servers if s.up.is_set() and not s.stopped and s.in_flight]
+            chosen = random.choice(ready) if ready else None
+            if chosen is not None and (not acting or self._ledger.acting(chosen.worker)):
+                return chosen
+            await asyncio.sleep(0.002)  # servers come back, and claim, at their own pace
+
+    async def _holds_the_lock(self) -> bool:
+        """A lock that nobody lets go of for a second is the stopped worker's."""
+        end = monotonic() + 1.0
+        while self._ledger.write_locked():
+            if monotonic() >= end:
+                return True
+            await asyncio.sleep(0.01)
+        return False
+
+    # -- looking -----------------------------------------------------------------
+
+    async def _watch(self) -> None:
+        while True:
+            self.figures.stuck = max(self.figures.stuck, self._ledger.stuck(BEYOND_LEASE_S))
+            await asyncio.sleep(1.0)
+
+    async def _calm(self) -> None:
+        """Time must settle what is left, until lease + 5 s; what is left then is stuck."""
+        end = monotonic() + defaults.LEASE_MIN_S + BEYOND_LEASE_S
+        while self._ledger.unsettled(PROBED) and monotonic() < end:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)  # a poll of the database, with a deadline
+        self.figures.stuck = max(self.figures.stuck, self._ledger.stuck(BEYOND_LEASE_S))
+
+    def _read(self) -> None:
+        figures, rows = self.figures, self._ledger.rows()
+        figures.effects = self._effects.counts()
+        figures.states = {tool: self._ledger.states(tool) for tool in (PLAIN, PROBED)}
+        figures.committed = {row.key for row in rows if row.state == "committed"}
+        figures.without_effect = {row.key for row in rows if row.state == "no_effect"}
+        figures.intents = self._ledger.keys_with_intent()
+
+
+async def _post(session: aiohttp.ClientSession, url: str, delivery: Delivery) -> dict[str, Any]:
+    body = {"tool": delivery.tool, "arguments": {"item": delivery.item}, "key": delivery.key}
+    timeout = aiohttp.ClientTimeout(total=PATIENCE_S)
+    async with session.post(f"{url}/v1/calls", json=body, timeout=timeout) as response:
+        answer: dict[str, Any] = await response.json()
+        return answer

@@ -1,0 +1,1 @@
+"""Does the ledger keep its promises, in memory and on disk?"""
