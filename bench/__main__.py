@@ -21,7 +21,7 @@ from typing import Any
 from bench.floor import Floor
 from bench.tools import TOOLS
 from holdfast import Gateway, Principal, lifecycle, testing
-from holdfast.model.call import Call
+from holdfast.model.call import Call, Proposal
 from holdfast.model.verdict import Verdict
 from holdfast.ports import Gate, Ports
 from holdfast.system import SystemClock
@@ -73,7 +73,7 @@ async def gates(calls: int) -> None:
     async with testing.gateway(*TOOLS, namespace="b", clock=SystemClock()) as gateway:
         ports, runtime = gateway._ports, gateway._runtime  # the parts themselves are under test
         for i in range(calls):
-            proposal = lifecycle.Proposal(
+            proposal = Proposal(
                 tool="b.mark", arguments={"item": f"i-{i}", "colour": "blue"}, principal=AGENT, key=f"k-{i}"
             )
             await lifecycle.live(lifecycle.receive(proposal, ports), ports, runtime, chain)

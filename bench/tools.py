@@ -1,6 +1,9 @@
 """The tools every benchmark calls: one read, one durable write, neither doing any work."""
 
+from typing import Any
+
 from holdfast import Effect, Undo, tool
+from holdfast.model.function import FunctionTool
 
 
 @tool(effect=Effect.READ_ONLY)
@@ -32,4 +35,4 @@ async def mark(item: str, colour: str = "red") -> dict[str, str]:
     return {"item": item, "colour": colour}
 
 
-TOOLS = [look, mark]
+TOOLS: list[FunctionTool[..., Any]] = [look, mark]

@@ -1,8 +1,8 @@
 """A shop's tools: what a support agent may read, and what it may do.
 
-Written to be copied. Each tool says what it does to the world (`effect`), how that can be taken back (`undo`),
-who must agree (`floor`), and how to find out afterwards whether it happened (`probe`, `postconditions`). The
-functions themselves are plain Python: they know nothing of gates, keys in flight or approvals.
+Written to be copied. Each tool says what it does to the world (`effect`), how that can be taken back
+(`undo`), who must agree (`floor`), and how to find out afterwards whether it happened (`probe`,
+`postconditions`). The functions themselves are plain Python: they know nothing of gates or approvals.
 """
 
 from typing import Annotated, Literal

@@ -25,9 +25,9 @@ processes and a server share one store safely, so a command works whether or not
 | `HOLDFAST_APPROVER_SECRET` | your approver secret, instead of being asked for it |
 | `HOLDFAST_DEBUG` | `1` shows the traceback of an error |
 
-In `auth.mode: local` you are the OS user, or the person named by `--as`. Results go to standard output, errors
-to standard error as `error: …` with what to do next. What a tool or an agent wrote is shown with its control
-characters visible.
+In `auth.mode: local` you are the OS user, or the person named by `--as`. Results go to standard output,
+errors to standard error as `error: …` with what to do next. What a tool or an agent wrote is shown with its
+control characters visible.
 """
 
 ENDING = """

@@ -36,6 +36,16 @@ def test_the_same_key_does_not_act_twice(holdfast: Holdfast) -> None:
 
 
 @requirement("NAM-1")
+def test_task_and_step_name_the_operation_where_no_key_is_given(holdfast: Holdfast) -> None:
+    close = ("call", "desk.close_ticket", "--args", '{"number": 1}', "--task", "tidy", "--json")
+    first, again, other = (holdfast(*close, "--step", step).json for step in ("1", "1", "2"))
+    assert (first["key_source"], first["replayed"]) == ("derived", False)
+    assert (again["key"], again["replayed"]) == (first["key"], True)
+    assert (other["key"] == first["key"], other["replayed"]) == (False, False)
+    assert effects() == ["close 1", "close 1"]
+
+
+@requirement("NAM-1")
 def test_a_preview_does_nothing(holdfast: Holdfast) -> None:
     ended = holdfast("call", "desk.close_all", "--args", '{"older_than_days": 9}', "--preview", "--json")
     assert (ended.code, ended.json["status"]) == (0, "preview")

@@ -2,6 +2,8 @@
 
 import re
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from holdfast.config import load, parse
 from holdfast.identity import build
 from holdfast.identity.keys import matches
 from holdfast.model.observation import Status
-from tests.cli.conftest import ROOT, Holdfast
+from tests.cli.conftest import ROOT, Holdfast, environment
 from tests.cli.reference import page
 from tests.requirements import requirement
 
@@ -173,7 +175,7 @@ def test_a_secret_is_hashed_without_being_shown(process: Holdfast) -> None:
 
 
 @requirement("PPL-1")
-def test_a_fault_of_our_own_shows_no_traceback_unless_asked(
+def test_an_error_shows_no_traceback_unless_asked(
     desk: Path, holdfast: Holdfast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (desk / "holdfast.yaml").write_text("upstreams: {desk: {functions: 'tests.cli.broken:TOOLS'}}")
@@ -185,8 +187,15 @@ def test_a_fault_of_our_own_shows_no_traceback_unless_asked(
         run(["tools"])
 
 
-def test_a_reader_that_leaves_early_is_no_fault(process: Holdfast, desk: Path) -> None:
-    assert process("tools").err == ""
+def test_a_reader_that_leaves_early_is_no_fault(desk: Path) -> None:
+    command = [sys.executable, "-m", "holdfast", "tools", "--json"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
 
 
 def test_files_of_the_store_are_for_their_owner_only(desk: Path, holdfast: Holdfast) -> None:

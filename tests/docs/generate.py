@@ -11,17 +11,17 @@ CODES = """# Codes
 Every refusal and every failure carries one of these {count} codes; the set is closed. The table is `TABLE` in
 `src/holdfast/model/errors.py`; this page is generated from it.
 
-`retryable` is the authority: do not repeat what it does not call retryable, whatever the HTTP status suggests.
-*Repairable* means that another proposal may pass. *Fail closed* means stop: trying around it is not the answer.
-*Escalate* means that a person should know.
+`retryable` is the authority: do not repeat what it does not call retryable, whatever the HTTP status
+suggests. *Repairable* means that another proposal may pass. *Fail closed* means stop: trying around it is
+not the answer. *Escalate* means that a person should know.
 
 """
 
 WIRES = """
 ## On the wire
 
-The HTTP status of `APPROVAL_REQUIRED` is that of a held call. Over MCP `result` is a tool result with `isError`,
-`protocol` an error of the protocol itself.
+The HTTP status of `APPROVAL_REQUIRED` is that of a held call. Over MCP `result` is a tool result with
+`isError`, `protocol` an error of the protocol itself.
 
 """
 
@@ -55,7 +55,10 @@ def codes() -> str:
 
 
 def figures() -> str:
-    rows = ((f"`{f.name}`", f"{f.value:,g}" if f.value < 1e6 else f"{f.value:,.0f}", f.unit, f.why) for f in FIGURES)
+    rows = (
+        (f"`{f.name}`", f"{f.value:,g}" if f.value < 1e6 else f"{f.value:,.0f}", f.unit, f.why)
+        for f in FIGURES
+    )
     return FIGURES_PAGE + table(("figure", "value", "unit", "meaning"), rows)
 
 

@@ -1,12 +1,12 @@
 """Does a console session in the docs still go as it says?
 
-Commands run for real, in a folder of their own. `holdfast serve` and `make run` start a server that lives until the
-page ends or starts another one on that port. Ports are free ones of this machine: `8080` and what `--port` says are
-only names for them, in commands and in output.
+Commands run for real, in a folder of their own. `holdfast serve` and `make run` start a server that lives
+until the page ends or starts another one on that port. Ports are free ones of this machine: `8080` and what
+`--port` says are only names for them, in commands and in output.
 
-In the expected output `...` stands for anything, spaces for any space, and what differs from run to run for its
-kind: a time, a duration, and ids such as `call_1a2b`. An id is remembered: where the page uses it again, in a
-command or in output, the real one of this run is meant.
+In the expected output `...` stands for anything, spaces for any space, and what differs from run to run for
+its kind: a time, a duration, and ids such as `call_1a2b`. An id is remembered: where the page uses it again,
+in a command or in output, the real one of this run is meant.
 """
 
 import os

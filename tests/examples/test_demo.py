@@ -56,7 +56,9 @@ async def test_a_list_comes_from_the_cache_and_an_order_never_does(demo: Gateway
     assert [s.provenance and s.provenance.freshness for s in looked] == ["live", "live"]
 
 
-async def test_a_note_is_written_once_and_taken_back_by_its_compensation(demo: Gateway, shop_db: Path) -> None:
+async def test_a_note_is_written_once_and_taken_back_by_its_compensation(
+    demo: Gateway, shop_db: Path
+) -> None:
     first = await demo.call("shop.add_note", NOTE, key="n", principal=AGENT)
     again = await demo.call("shop.add_note", NOTE, key="n", principal=AGENT)
     assert again == first.as_replayed()
@@ -96,7 +98,9 @@ async def test_a_refund_waits_for_two_people_and_is_read_back(demo: Gateway, sho
     assert done.outcome is not None
     assert (done.outcome.rung, done.outcome.strength) == ("verified", "probed")
     assert rows(shop_db, "SELECT amount_cents FROM refunds") == [(1500,)]
-    assert rows(shop_db, "SELECT refunded_cents, version FROM orders WHERE order_id = 'o-1001'") == [(1500, 2)]
+    assert rows(shop_db, "SELECT refunded_cents, version FROM orders WHERE order_id = 'o-1001'") == [
+        (1500, 2)
+    ]
 
 
 async def test_a_preview_of_a_refund_says_what_would_be_left_and_does_nothing(

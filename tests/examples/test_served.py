@@ -5,13 +5,12 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 
 from tests.docs.pages import ROOT
-from tests.docs.shell import PATIENCE_S, Session, environment, made
+from tests.docs.shell import PATIENCE_S, Session, environment
 from tests.requirements import requirement
 
 DONE, HELD = 0, 4
@@ -80,7 +79,3 @@ def test_the_second_writes_once_however_often_it_is_run(session: Session, printe
 def test_the_third_is_held_for_two_people(session: Session, printed: list[str]) -> None:
     code, out = run(session, printed[2])
     assert (code, "waiting for 2 x operator" in out) == (HELD, True)
-
-
-def test_make_run_takes_the_demo_unless_told_otherwise() -> None:
-    assert made("make run").endswith(" --config examples/demo/holdfast.yaml")

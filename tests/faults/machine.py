@@ -18,13 +18,13 @@ from holdfast.gateway.wiring import Store
 from holdfast.model import defaults
 from holdfast.model.function import FunctionTool
 from holdfast.ports import Attempt, Ledger, Ports, Upstream
+from holdfast.records.chain import Chain
 from holdfast.stores.keyring import Keyring
 from holdfast.stores.memory.approvals import MemoryApprovals
 from holdfast.stores.memory.controls import MemoryControls
 from holdfast.stores.memory.ledger import MemoryLedger
 from holdfast.stores.memory.shelf import Shelf
 from holdfast.stores.sqlite.store import SqliteStore
-from holdfast.records.chain import Chain
 from holdfast.system import RandomIds
 from holdfast.testing import ManualClock, settle_loop
 from holdfast.upstreams.function import FunctionUpstream
@@ -50,6 +50,8 @@ class Life:
         self.id = name
         self.dead = False
         self.busy = 0
+        self.strokes = 0
+        """How often it has touched the outside world."""
         self.going_on = asyncio.Event()
         self.going_on.set()
         self._lives = lives
@@ -57,27 +59,24 @@ class Life:
     def alive(self, worker: str) -> bool:
         return worker in self._lives and not self._lives[worker].dead
 
-    async def do(self, work: Awaitable[T]) -> T:
+    async def do(self, work: Callable[..., Awaitable[T]], *arguments: Any) -> T:
         """Do something to the outside world, if still alive; hear of it, if still alive then."""
-        task = asyncio.ensure_future(self._begun(work))
-        try:
-            answer = await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if self.dead:
-                await asyncio.Event().wait()
-            raise
-        await self._live()
+        answer = await asyncio.shield(self._begun(work, *arguments))
+        await self.living()
         return answer
 
-    async def _begun(self, work: Awaitable[T]) -> T:
-        await self._live()
+    async def _begun(self, work: Callable[..., Awaitable[T]], *arguments: Any) -> T:
+        await self.living()
         self.busy += 1
+        self.strokes += 1
         try:
-            return await work
+            return await work(*arguments)
         finally:
             self.busy -= 1
+            self.strokes += 1
 
-    async def _live(self) -> None:
+    async def living(self) -> None:
+        """Waits while the worker is stopped, and for ever once it is dead."""
         await self.going_on.wait()
         if self.dead:
             await asyncio.Event().wait()
@@ -94,7 +93,7 @@ class MortalLedger:
             return inner
 
         async def write(*arguments: Any) -> Any:
-            return await self._life.do(inner(*arguments))
+            return await self._life.do(inner, *arguments)
 
         return write
 
@@ -106,7 +105,7 @@ class MortalUpstream:
         self.concurrency = upstream.concurrency
 
     async def invoke(self, attempt: Attempt) -> Any:
-        await self._life._live()
+        await self._life.living()
         return await self._upstream.invoke(attempt)
 
     async def close(self) -> None:
@@ -178,10 +177,14 @@ class Machine:
     async def quiet(self) -> None:
         """Until everybody waits for something a test must do, or for time."""
         while True:
+            before = self._strokes()
             await settle_loop()
-            if not any(life.busy for life in self.lives.values()):
+            if not any(life.busy for life in self.lives.values()) and self._strokes() == before:
                 return
             await asyncio.sleep(0.0002)  # the store writes in a thread of its own
+
+    def _strokes(self) -> int:
+        return sum(life.strokes for life in self.lives.values())
 
     async def pass_time(self, seconds: float) -> None:
         await self.quiet()

@@ -3,10 +3,9 @@
 from typing import Any, Final
 
 from holdfast import Effect, Invocation, Undo, tool
-from holdfast.model.declaration import Declaration
 from tests.soak import effects
 
-WRITE: Final[Declaration] = {
+WRITE: Final[Any] = {
     "undo": Undo.EXACT,
     "manifest": [("register", "CREATE", "line")],
     "idempotency": "none",

@@ -1,6 +1,7 @@
 """Calls as they are when they reach the claim, without the gates before it."""
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from holdfast.model.call import Call, Principal, Proposal
@@ -46,7 +47,7 @@ def make_call(
     tool: Tool = PAY,
     principal: Principal = ALICE,
     arguments: dict[str, Any] | None = None,
-    stage: list[tuple[str, Stage]] | None = None,
+    stage: Sequence[tuple[str, Stage]] = (),
     seconds: float = 5.0,
 ) -> Call:
     number = next(_COUNT)
@@ -65,7 +66,7 @@ def make_call(
     call.tool, call.arguments = tool, dict(given)
     call.fingerprint = fingerprint(tool.contract.digest, given)
     call.commitment = "commitment-of-the-arguments"
-    call.staged = list(stage or ())
+    call.staged = list(stage)
     return call
 
 

@@ -61,7 +61,9 @@ async def test_everybody_needed_must_say_yes_and_nobody_counts_twice(world: Worl
     assert (once.answer, once.missing) == (Answer.PENDING, {"operator": 1, "compliance": 1})
     with pytest.raises(HoldfastError, match="'olga' has already voted"):
         await world.approvals.decide(asked, OLGA, "compliance", True, "")
+    await world.clock.advance(1.0)
     await world.approvals.decide(asked, OMAR, "operator", True, "")
+    await world.clock.advance(1.0)
     last = await world.approvals.decide(asked, Principal(user="cleo"), "compliance", True, "")
     assert (last.answer, [vote.person for vote in last.votes]) == (Answer.APPROVED, ["olga", "omar", "cleo"])
     assert await world.approvals.get("default", asked.id) == last

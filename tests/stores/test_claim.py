@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from holdfast.model.call import Principal
 from holdfast.model.errors import Code
 from holdfast.model.observation import Status
 from holdfast.model.vocabulary import State
@@ -45,9 +46,9 @@ async def test_the_same_key_with_other_arguments_leaves_the_first_as_it_is(world
 
 @requirement("IDM-2", "AUT-6")
 @pytest.mark.parametrize("principal", [BOB, OTHER_TENANT], ids=["other user", "other tenant"])
-async def test_keys_of_others_are_other_keys(world: World, principal: object) -> None:
+async def test_keys_of_others_are_other_keys(world: World, principal: Principal) -> None:
     first = make_call(world.clock, "k-1")
-    second = make_call(world.clock, "k-1", principal=principal)  # type: ignore[arg-type]
+    second = make_call(world.clock, "k-1", principal=principal)
     assert (await world.claim(first)).call_id != (await world.claim(second)).call_id
     assert await world.ledger.find_call(second.principal.tenant, second.id) is not None
     if second.principal.tenant != "default":

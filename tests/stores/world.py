@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from holdfast.model.approval import Approval, Need
 from holdfast.model.call import Call, Principal
@@ -104,42 +105,39 @@ def ref_of(call: Call) -> OperationRef:
     return call.ref
 
 
-Open = Callable[[Path], AbstractAsyncContextManager[World]]
+class Surroundings:
+    """The clock, the machine and the neighbours; stores that are compared share them."""
+
+    def __init__(self, worker: str = "w_test") -> None:
+        self.clock = ManualClock()
+        self.boot = ManualBoot(self.clock)
+        self.workers = ManualWorkers(worker)
+
+
+class Open(Protocol):
+    def __call__(
+        self, folder: Path, around: Surroundings | None = None
+    ) -> AbstractAsyncContextManager[World]: ...
 
 
 @asynccontextmanager
-async def open_memory(folder: Path) -> AsyncIterator[World]:
-    clock = ManualClock()
-    boot, workers = ManualBoot(clock), ManualWorkers()
-    async with MemoryStore(clock, boot=boot, workers=workers) as store:
-        yield World(
-            store.ledger,
-            store.approvals,
-            store.controls,
-            store.secrets,
-            clock,
-            boot,
-            workers,
-            lambda: store.records,
-        )
+async def open_memory(folder: Path, around: Surroundings | None = None) -> AsyncIterator[World]:
+    it = around or Surroundings()
+    async with MemoryStore(it.clock, boot=it.boot, workers=it.workers) as store:
+        yield _world(store, it, lambda: store.records)
 
 
 @asynccontextmanager
-async def open_sqlite(folder: Path) -> AsyncIterator[World]:
-    clock = ManualClock()
-    boot, workers = ManualBoot(clock), ManualWorkers()
-    path = folder / "holdfast.db"
-    async with SqliteStore(path, clock, boot=boot, workers=workers) as store:
-        yield World(
-            store.ledger,
-            store.approvals,
-            store.controls,
-            store.secrets,
-            clock,
-            boot,
-            workers,
-            lambda: list(read_records(path)),
-        )
+async def open_sqlite(folder: Path, around: Surroundings | None = None) -> AsyncIterator[World]:
+    it, path = around or Surroundings(), folder / "holdfast.db"
+    async with SqliteStore(path, it.clock, boot=it.boot, workers=it.workers) as store:
+        yield _world(store, it, lambda: list(read_records(path)))
+
+
+def _world(store: MemoryStore | SqliteStore, it: Surroundings, records: Callable[[], list[Record]]) -> World:
+    return World(
+        store.ledger, store.approvals, store.controls, store.secrets, it.clock, it.boot, it.workers, records
+    )
 
 
 def read_records(path: Path) -> Iterator[Record]:

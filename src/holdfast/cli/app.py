@@ -27,14 +27,21 @@ for module in (serve, calls, tools, approvals, operate, doctor, keys, later):
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and say how it ended; a traceback only with HOLDFAST_DEBUG=1."""
     try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `holdfast tools | head`: nobody reads on, which is no fault
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.DONE
+    except Exception as error:
+        return _told(error)
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
         app(args=None if arguments is None else list(arguments), prog_name="holdfast")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else Exit.DONE
-    except BrokenPipeError:  # `holdfast tools | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.FAILED
-    except Exception as error:
-        return _told(error)
     return Exit.DONE
 
 

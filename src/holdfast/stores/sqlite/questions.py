@@ -134,7 +134,8 @@ def decide(transaction: Transaction, tenant: str, approval_id: str, vote: Vote) 
     transaction.record(
         tenant, approval.call_id, "vote", vote.at, act_body(vote.at, "vote", vote.person, **said)
     )
-    return transaction.execute(GET, (tenant, approval_id)).fetchone(), [*votes, cast]
+    name = (tenant, approval_id)
+    return transaction.execute(GET, name).fetchone(), transaction.execute(VOTES, name).fetchall()
 
 
 def expire(transaction: Transaction, tenant: str, approval_id: str, call_id: str, now: float) -> None:
