@@ -10,7 +10,7 @@ export PYTHON
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check format bench soak lock clean
+.PHONY: help install run test check format bench soak docs lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -51,6 +51,9 @@ lock:  ## resolve the dependencies anew into requirements.lock
 	.ci/uv lock --upgrade
 	.ci/uv export --quiet --frozen --format requirements.txt --no-emit-project --all-groups --all-extras \
 		--no-annotate --no-header --output-file requirements.lock
+
+docs: install  ## write the reference pages that are made from code
+	$(BIN)/python -m tests.docs.generate
 
 clean:  ## remove the environment and every cache
 	rm -rf .venv .uv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -77,13 +77,17 @@ class ManualClock:
         """
         while not work.done():
             await asyncio.wait((work,), timeout=0.005)
-            waiting = [at for at, _, alarm in self._alarms if not alarm.done()]
-            if waiting and not work.done():
-                await self.advance(min(waiting) - self._monotonic)
+            seen = self._waiting()
+            await settle_loop()
+            if seen and seen == self._waiting() and not work.done():  # nobody moves: they wait for time
+                await self.advance(min(seen) - self._monotonic)
 
     def jump(self, seconds: float) -> None:
         """Move the wall clock alone, as an operator or a time server might."""
         self._wall += seconds
+
+    def _waiting(self) -> list[float]:
+        return [at for at, _, alarm in self._alarms if not alarm.done()]
 
     def _pass(self, to: float) -> None:
         self._wall += max(to - self._monotonic, 0.0)

@@ -164,6 +164,13 @@ def test_what_a_tool_returns_cannot_move_the_cursor(holdfast: Holdfast) -> None:
     assert "\\u001b[31mred" in ended.out
 
 
+def test_no_name_or_message_can_move_the_cursor(holdfast: Holdfast) -> None:
+    for odd in ("desk.\x1b[2J", "desk.\u202egnp", "desk.\x07"):
+        ended = holdfast("call", odd)
+        assert ended.code == 3
+        assert not set("\x1b\u202e\x07") & set(ended.out + ended.err)
+
+
 @requirement("PPL-1")
 @pytest.mark.parametrize(
     ("config", "told"),

@@ -189,8 +189,9 @@ def test_an_error_shows_no_traceback_unless_asked(
 
 def test_a_reader_that_leaves_early_is_no_fault(desk: Path) -> None:
     command = [sys.executable, "-m", "holdfast", "tools", "--json"]
+    buffered = environment() | {"PYTHONUNBUFFERED": ""}
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=buffered
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None

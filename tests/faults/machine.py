@@ -181,7 +181,7 @@ class Machine:
             await settle_loop()
             if not any(life.busy for life in self.lives.values()) and self._strokes() == before:
                 return
-            await asyncio.sleep(0.0002)  # the store writes in a thread of its own
+            await asyncio.sleep(0)  # the store writes in a thread of its own
 
     def _strokes(self) -> int:
         return sum(life.strokes for life in self.lives.values())

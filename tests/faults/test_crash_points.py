@@ -34,6 +34,8 @@ TOOLS = {"no probe": "faults.plain", "probe": "faults.probed"}
 SETTLED_S = 30.0
 """Far more than deadline + settle_after; only a broken sweep needs it."""
 
+POLL_S = 0.05
+
 
 @dataclass
 class Evidence:
@@ -77,7 +79,7 @@ class Bystander:
         async with asyncio.timeout(SETTLED_S):
             while any(self.state(key) in ("dispatched", "unknown") for key in keys):
                 await self.gateway.tidy()
-                await asyncio.sleep(0.05)  # real time must pass: the deadline is the dead worker's
+                await asyncio.sleep(POLL_S)  # real time must pass: the deadline is the dead worker's
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from holdfast import Code, Gateway, Observation, Status
+from holdfast import Code, Gateway, Observation, Status, testing
+from holdfast.testing import ManualClock, settle_loop
 from tests.faults.machine import Machine, machine
 from tests.faults.wayward import DEADLINE_S, SETTLE_AFTER_S, Register
 from tests.requirements import requirement
@@ -181,6 +182,26 @@ async def test_work_that_cannot_be_stopped_answers_unknown_and_settles_the_claim
     assert again.data == {"line": 1}
     assert again.replayed
     assert world.register.effects["k"] == 1
+
+
+@requirement("EXE-1")
+async def test_a_thread_past_its_deadline_keeps_its_slot_until_it_ends() -> None:
+    clock, register = ManualClock(), Register()
+    tools = register.tools()
+    async with testing.gateway(*tools, namespace="faults", clock=clock, concurrency=1) as gateway:
+        running = asyncio.create_task(gateway.call("faults.plain_sync", {"way": "hang"}, key="k"))
+        await register.acted.wait()
+        await clock.advance(DEADLINE_S)
+        await clock.advance(1.0)
+        assert lost(await running)
+        waiting = asyncio.create_task(gateway.call("faults.plain_sync", {"way": "well"}, key="other"))
+        await settle_loop()
+        await clock.advance(DEADLINE_S)
+        turned_away = await waiting
+        assert (turned_away.status, turned_away.code) == (Status.FAILED, Code.TIMEOUT)
+        assert register.effects["other"] == 0
+        register.released.set()
+        assert (await gateway.call("faults.plain_sync", {"way": "well"}, key="other")).status is Status.DONE
 
 
 @requirement("EXE-1", "IDM-5")

@@ -20,6 +20,23 @@ PATTERNS = st.lists(PATTERN_WORDS, min_size=1, max_size=4).map(":".join).filter(
 SETS = st.frozensets(PATTERNS, max_size=3)
 
 
+@st.composite
+def around(draw: st.DrawFn, words: list[str]) -> str:
+    """A pattern that covers these words: some of them, or runs of them, made wider."""
+    pattern: list[str] = []
+    while words:
+        wider = draw(st.sampled_from(["same", "*", "**"]))
+        eaten = draw(st.integers(1, len(words))) if wider == "**" and pattern.count("**") < 2 else 1
+        pattern.append(words[0] if wider == "same" or pattern.count("**") == 2 else wider)
+        words = words[eaten:]
+    return ":".join(pattern)
+
+
+COVERED = st.lists(WORDS, min_size=1, max_size=5).flatmap(
+    lambda words: st.tuples(st.just(":".join(words)), around(words), around(words))
+)
+
+
 def stands_for(pattern: str, scope: str) -> bool:
     """What a pattern means, said another way: as a regular expression over the whole scope."""
     text = ":".join(
@@ -35,6 +52,7 @@ def stands_for(pattern: str, scope: str) -> bool:
     [
         ("orders:read", ["orders:read"], ["orders:reads", "orders", "orders:read:all", "ORDERS:READ"]),
         ("orders:*", ["orders:read"], ["orders", "orders:read:all", "order:read", "orders/read"]),
+        ("a:*:b", ["a:x:b"], ["a:/:b", "a:x/b"]),
         ("orders:re*", ["orders:read", "orders:re"], ["orders:write", "orders:re:x"]),
         ("orders:**", ["orders:read", "orders:read:all"], ["orders", "refunds:read"]),
         ("**", ["orders", "orders:read", "file:read:/workspace/a"], []),
@@ -82,6 +100,15 @@ def test_narrowing_keeps_what_both_hold_where_no_two_partial_words_meet(
     partial = re.compile(r"[a-z]\*|\*[a-z]")
     assume(not any(map(partial.search, left)) or not any(map(partial.search, right)))
     assert covers(intersect(left, right), scope) == (covers(left, scope) and covers(right, scope))
+
+
+@requirement("AUT-5")
+@given(COVERED)
+def test_what_two_patterns_cover_their_meeting_covers(covered: tuple[str, str, str]) -> None:
+    scope, left, right = covered
+    assert covers([left], scope)
+    assert covers([right], scope)
+    assert covers(intersect(frozenset([left]), frozenset([right])), scope)
 
 
 @requirement("AUT-5")

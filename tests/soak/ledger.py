@@ -20,6 +20,7 @@ SELECT count(*) FROM operation WHERE owner = ? AND (state IN ('claimed', 'dispat
 """
 """What a worker had claimed and not finished; somebody else may have settled some of it meanwhile."""
 ACTING = "SELECT count(*) FROM operation WHERE owner = ? AND state IN ('claimed', 'dispatched')"
+ALL_ACTING = "SELECT count(*) FROM operation WHERE state IN ('claimed', 'dispatched')"
 STUCK = "SELECT count(*) FROM operation WHERE state IN ('claimed', 'dispatched') AND lease_boot + ? < ?"
 UNSETTLED = """
 SELECT count(*) FROM operation WHERE state IN ('claimed', 'dispatched') OR (state = 'unknown' AND tool = ?)
@@ -44,6 +45,9 @@ class LedgerFile:
 
     def in_flight(self, worker: str) -> int:
         return self._count(IN_FLIGHT, worker)
+
+    def all_in_flight(self) -> int:
+        return self._count(ALL_ACTING)
 
     def stuck(self, beyond_lease_s: float) -> int:
         """Operations that still run this long after their lease."""

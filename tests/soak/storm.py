@@ -183,10 +183,16 @@ class Storm:
             sleeper = await self._busy_server(acting=True)
             sleeper.stop()
             self.figures.stops += 1
-            self.figures.calls_stopped += self._ledger.in_flight(sleeper.worker)
-            self.figures.stops_in_transaction += await self._holds_the_lock()
+            await self._count_stop(sleeper)
             await asyncio.sleep(self.plan.stop_s)  # longer than its lease: the time is the test
             sleeper.wake()
+
+    async def _count_stop(self, sleeper: Server) -> None:
+        """A worker stopped in a transaction keeps the database: nobody's outcome can be written then."""
+        alone = self._ledger.in_flight(sleeper.worker)
+        in_transaction = await self._holds_the_lock()
+        self.figures.stops_in_transaction += in_transaction
+        self.figures.calls_stopped += self._ledger.all_in_flight() if in_transaction else alone
 
     async def _reached(self, share: float) -> None:
         answers = share * self.plan.keys * self.plan.deliveries
@@ -194,12 +200,14 @@ class Storm:
             await self._progress.wait_for(lambda: self._answered >= answers)
 
     async def _busy_server(self, *, acting: bool) -> Server:
-        """A server that is up, not stopped and has requests; `acting`: and a claim without an outcome."""
+        """One of a majority that serves, with requests; `acting`: and with a claim that has no outcome."""
         while True:
-            ready = [s for s in self._servers if s.up.is_set() and not s.stopped and s.in_flight]
-            chosen = random.choice(ready) if ready else None
-            if chosen is not None and (not acting or self._ledger.acting(chosen.worker)):
-                return chosen
+            serving = [server for server in self._servers if server.up.is_set() and not server.stopped]
+            busy = [server for server in serving if server.in_flight]
+            if busy and len(serving) > len(self._servers) // 2:
+                chosen = random.choice(busy)
+                if not acting or self._ledger.acting(chosen.worker):
+                    return chosen
             await asyncio.sleep(0.002)  # servers come back, and claim, at their own pace
 
     async def _holds_the_lock(self) -> bool:

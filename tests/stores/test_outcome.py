@@ -115,6 +115,17 @@ async def test_a_running_operation_is_orphaned_by_death_silence_or_restart(world
     assert (await world.look(call)).orphaned
 
 
+@requirement("IDM-5")
+async def test_an_unknown_attempt_has_an_owner_only_while_something_of_it_still_runs(world: World) -> None:
+    over, running = make_call(world.clock, "over"), make_call(world.clock, "running")
+    running.work = asyncio.get_running_loop().create_future()
+    assert not (await world.run(over, State.UNKNOWN)).owner_alive
+    assert (await world.run(running, State.UNKNOWN)).owner_alive
+    running.work.set_result(None)
+    assert await world.end(running, State.UNKNOWN)
+    assert not (await world.look(running)).owner_alive
+
+
 @requirement("IDM-8")
 async def test_whoever_ran_before_the_machine_restarted_is_dead(world: World) -> None:
     call = make_call(world.clock)

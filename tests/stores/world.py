@@ -43,7 +43,7 @@ class ManualWorkers:
         self.dead: set[str] = set()
 
     def alive(self, worker: str) -> bool:
-        return worker not in self.dead
+        return bool(worker) and worker not in self.dead
 
 
 @dataclass(frozen=True, slots=True)

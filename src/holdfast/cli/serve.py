@@ -60,7 +60,7 @@ async def _serve(config: "Config", address: str, bound: socket.socket) -> None:
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     async with Gateway.open(config) as gateway:
-        server = _Server(
+        server = uvicorn.Server(
             uvicorn.Config(
                 build(gateway),
                 log_config=None,
@@ -75,20 +75,9 @@ async def _serve(config: "Config", address: str, bound: socket.socket) -> None:
         await server.serve(sockets=[bound])
 
 
-def _Server(config: "uvicorn.Config") -> "uvicorn.Server":
-    import uvicorn
-
-    class Server(uvicorn.Server):
-        """Leaves signals to us: by default it raises them again at its end, before the gateway is closed."""
-
-        @contextlib.contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            yield
-
-    return Server(config)
-
-
 def _stop_on_signals(server: "uvicorn.Server") -> None:
+    """The server handles signals while it runs and raises them again at its end: there they end here,
+    so that the gateway is closed and not torn down."""
     import asyncio
 
     def stop() -> None:

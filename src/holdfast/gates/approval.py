@@ -6,7 +6,7 @@ so policy and state are judged as they are now. The grant is consumed with the c
 
 from holdfast.model.approval import NEEDS, Answer, Approval, Need
 from holdfast.model.call import Call
-from holdfast.model.errors import Code
+from holdfast.model.errors import Code, TooManyAsks
 from holdfast.model.stage import UseGrant
 from holdfast.model.verdict import PASS, Hold, Refusal, Verdict
 from holdfast.model.vocabulary import Floor
@@ -28,7 +28,10 @@ async def approval(call: Call, ports: Ports) -> Verdict:
     lacking = _lacking(call, need, ports)
     if lacking is not None:
         return lacking
-    asked = await ports.approvals.ask(call, need, packet(call, floor))
+    try:
+        asked = await ports.approvals.ask(call, need, packet(call, floor))
+    except TooManyAsks as error:
+        return Refusal(Code.RATE_LIMITED, str(error), retry_after_ms=60_000)
     return _hold(asked, ports)
 
 

@@ -24,6 +24,8 @@ async def semantics(call: Call, ports: Ports) -> Verdict:
     variables: dict[str, Any] = {"args": call.arguments}
     for name, read in tool.lookups.items():
         seen = await ports.reader.read(call.principal.tenant, read.tool, read.arguments.fill(variables))
+        if seen.code is Code.SEMANTIC_INVALIDITY:  # what the arguments name is not there
+            return Refusal(Code.SEMANTIC_INVALIDITY, seen.message or f"{name!r} cannot be found")
         if seen.status is not Status.DONE:
             return Refusal(
                 Code.DEPENDENCY_UNAVAILABLE,

@@ -11,9 +11,7 @@ caller should retry what the table does not call retryable.
     ├── NotFound                  there is no such thing, or it is not yours
     ├── Forbidden                 it exists, and you may not
     ├── TooManyAsks               too many questions to people are open for one principal
-    ├── NoEffect                  raised by a tool: it proves nothing happened
-    ├── NotFound                  there is no such thing, or it is not yours
-    └── Forbidden                 it exists, and you may not
+    └── NoEffect                  raised by a tool: it proves nothing happened
 """
 
 from collections.abc import Iterable

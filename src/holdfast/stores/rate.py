@@ -17,7 +17,8 @@ def wait_ms(tat: float | None, now: float, calls: float, per_s: float) -> int | 
 def arrival(tat: float, now: float, calls: float, per_s: float) -> float:
     """Where the bucket would stand after one more call.
 
-    A full bucket stands at `now + per_s`. It can only be further ahead after the clock was set back, and is
-    then merely full: a jump of the clock must not shut a bucket for hours.
+    A full bucket stands at `now + per_s`. It can only be further ahead after the clock was set back; it then
+    starts anew, for a jump of the clock must not shut a bucket for hours.
     """
-    return max(min(tat, now + per_s), now) + per_s / calls
+    start = tat if now <= tat <= now + per_s + SLACK_S else now
+    return start + per_s / calls

@@ -36,11 +36,12 @@ WHERE tenant = ?1 AND principal = ?2 AND tool = ?3 AND key = ?4 AND contract_dig
 RETURNING epoch, call_id, created_at
 """
 
-# GCRA in one statement; `rate.arrival` is the same sum in Python and says why the middle term is there.
+# GCRA in one statement; `rate.arrival` is the same sum in Python and says why it has a second bound.
 TAKE_RATE = """
 INSERT INTO rate (tenant, bucket, tat) VALUES (?1, ?2, ?3 + ?4)
-ON CONFLICT (tenant, bucket) DO UPDATE SET tat = max(min(rate.tat, ?3 + ?5), ?3) + ?4
-WHERE max(min(rate.tat, ?3 + ?5), ?3) + ?4 - ?3 - ?5 <= ?6
+ON CONFLICT (tenant, bucket) DO UPDATE
+SET tat = CASE WHEN rate.tat BETWEEN ?3 AND ?3 + ?5 + ?6 THEN rate.tat ELSE ?3 END + ?4
+WHERE CASE WHEN rate.tat BETWEEN ?3 AND ?3 + ?5 + ?6 THEN rate.tat ELSE ?3 END + ?4 - ?3 - ?5 <= ?6
 RETURNING tat
 """
 READ_RATE = "SELECT tat FROM rate WHERE tenant = ? AND bucket = ?"

@@ -62,7 +62,8 @@ def _apply(connection: sqlite3.Connection, path: Path, wanted: Mapping[int, str]
                 connection.execute("INSERT INTO schema_migration VALUES (?, ?)", (version, time.time()))
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
 
 

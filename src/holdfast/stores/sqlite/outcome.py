@@ -14,7 +14,8 @@ WHERE tenant = ?8 AND principal = ?9 AND tool = ?10 AND key = ?11 AND epoch = ?1
 # A sweeper marks an operation unknown without touching epoch and nonce: a late but truthful result of the
 # same attempt may still settle it.
 FINISH = _SET + " AND nonce = ?13 AND state IN ('claimed', 'dispatched', 'unknown')"
-# An attempt that is over can do no more harm, however long its worker lives: a probe that sees nothing counts.
+# An attempt that is over can do no more harm, however long its worker lives: from now on a probe that sees
+# nothing counts.
 DISOWN = """
 UPDATE operation SET owner = ''
 WHERE tenant = ? AND principal = ? AND tool = ? AND key = ? AND epoch = ? AND nonce = ?

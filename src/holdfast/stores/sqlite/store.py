@@ -1,6 +1,7 @@
 """Everything durable, on one SQLite file: made without effects, then opened, then closed."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -44,33 +45,36 @@ class SqliteStore:
         self._lock_s = lock_s
         self._boot = boot
         self._workers = workers
-        self._own: LockedWorkers | None = None
+        self._opened = AsyncExitStack()
 
     async def open(self) -> None:
-        try:
-            root = await asyncio.to_thread(self._prepare)
-        except OSError as error:
-            raise StoreError(f"the database '{self.path}' cannot be opened: {error}") from error
-        boot, workers = self._boot or SystemBoot(), self._workers or self._own_worker()
-        self._tenant_keys = SqliteTenantKeys(self.path)
-        self.secrets = Keyring(root, self._tenant_keys)
-        self.secrets.check()
-        self._reader = connect(self.path, READ_LOCK_S)
-        self._reader.execute("PRAGMA query_only = 1")
-        self._writer = Writer(self.path, workers.id, self._lock_s)
-        self._writer.open()
-        self.ledger = SqliteLedger(self._writer, self._reader, self.secrets, self._clock, boot, workers)
-        self.approvals = SqliteApprovals(
-            self._writer, self._reader, self.secrets, self._clock, self._approval_s
-        )
-        self.controls = SqliteControls(self._writer, self._reader, self._clock)
+        async with AsyncExitStack() as opening:  # what was opened is closed again if the rest fails
+            await self._open(opening)
+            self._opened = opening.pop_all()
 
     async def close(self) -> None:
-        await self._writer.close()
-        self._reader.close()
-        self._tenant_keys.close()
-        if self._own is not None:
-            self._own.close()
+        """The writer first, so that everything submitted is still written."""
+        await self._opened.aclose()
+
+    async def _open(self, opening: AsyncExitStack) -> None:
+        try:
+            root = await asyncio.to_thread(self._prepare)
+            boot, workers = self._boot or SystemBoot(), self._workers or self._own_worker(opening)
+        except OSError as error:
+            raise StoreError(f"the database '{self.path}' cannot be opened: {error}") from error
+        tenant_keys = SqliteTenantKeys(self.path)
+        opening.callback(tenant_keys.close)
+        self.secrets = Keyring(root, tenant_keys)
+        self.secrets.check()
+        reader = connect(self.path, READ_LOCK_S)
+        opening.callback(reader.close)
+        reader.execute("PRAGMA query_only = 1")
+        self._writer = writer = Writer(self.path, workers.id, self._lock_s)
+        writer.open()
+        opening.push_async_callback(writer.close)
+        self.ledger = SqliteLedger(writer, reader, self.secrets, self._clock, boot, workers)
+        self.approvals = SqliteApprovals(writer, reader, self.secrets, self._clock, self._approval_s)
+        self.controls = SqliteControls(writer, reader, self._clock)
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -87,7 +91,8 @@ class SqliteStore:
         migrate(self.path)
         return root
 
-    def _own_worker(self) -> LockedWorkers:
-        self._own = LockedWorkers(self.path.with_name(f"{self.path.name}-workers"))
-        self._own.open()
-        return self._own
+    def _own_worker(self, opening: AsyncExitStack) -> LockedWorkers:
+        own = LockedWorkers(self.path.with_name(f"{self.path.name}-workers"))
+        own.open()
+        opening.callback(own.close)
+        return own
