@@ -115,7 +115,8 @@ async def ask_probe(operation: Operation, probe: Probe, ports: Ports) -> Settlem
     harmless = not operation.owner_alive and operation.since_deadline_s >= probe.settle_after_s
     if not harmless:
         return None
-    return Settlement(state=State.NO_EFFECT, observation=None, by="probe", note="the probe saw no effect")
+    note = "the probe saw no effect"
+    return Settlement(state=State.NO_EFFECT, observation=_nothing(operation, note), by="probe", note=note)
 
 
 async def sweep(ports: Ports, limit: int = 100) -> int:
@@ -191,7 +192,7 @@ def by_person(operation: Operation, happened: bool, person: str, note: str) -> S
     """What a person says became of it; IDM-5."""
     said = f"settled by {person!r}: {note}" if note else f"settled by {person!r}"
     if not happened:
-        return Settlement(state=State.NO_EFFECT, observation=None, by=person, note=said)
+        return Settlement(state=State.NO_EFFECT, observation=_nothing(operation, said), by=person, note=said)
     observation = replace(
         unknown(operation),
         status=Status.DONE,
@@ -201,6 +202,18 @@ def by_person(operation: Operation, happened: bool, person: str, note: str) -> S
         warnings=(f"the answer was lost; {said}",),
     )
     return Settlement(state=State.COMMITTED, observation=observation.to_json(), by=person, note=said)
+
+
+def _nothing(operation: Operation, said: str) -> bytes:
+    """No answer came, and it is known now that nothing happened: the same key may be used again."""
+    observation = replace(
+        unknown(operation),
+        status=Status.FAILED,
+        code=Code.TIMEOUT,
+        message=f"nothing happened ({said}); call again with the same key",
+        remedy=remedy(Code.TIMEOUT),
+    )
+    return observation.to_json()
 
 
 def cancelled(operation: Operation, person: str) -> Settlement:

@@ -10,7 +10,7 @@ from tests.soak.effects import counting
 from tests.soak.figures import Figures
 from tests.soak.storm import PLAIN, PROBED, Plan, Storm
 
-SHORT = Plan(processes=2, keys=60, deliveries=3, kills=5, stops=1, stop_s=1.0)
+SHORT = Plan(processes=2, keys=60, deliveries=3, in_flight=4, kills=4, stops=1, stop_s=1.0)
 LONG = Plan(processes=4, keys=2000, deliveries=5, kills=60, stops=3, stop_s=defaults.LEASE_MIN_S + 2.0)
 
 

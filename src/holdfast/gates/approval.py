@@ -4,8 +4,9 @@ An approved call is not resumed: it is proposed again and lives its whole life a
 so policy and state are judged as they are now. The grant is consumed with the claim.
 """
 
-from holdfast.model.approval import NEEDS, Answer, Approval, Need
+from holdfast.model.approval import Answer, Approval, Need, needed
 from holdfast.model.call import Call
+from holdfast.model.derive import join
 from holdfast.model.errors import Code, TooManyAsks
 from holdfast.model.stage import UseGrant
 from holdfast.model.verdict import PASS, Hold, Refusal, Verdict
@@ -14,10 +15,10 @@ from holdfast.ports import Ports
 
 
 async def approval(call: Call, ports: Ports) -> Verdict:
-    floor = max(call.tool.contract.security.approval_floor, call.decision.floor, key=lambda f: f.rank)
-    if floor is Floor.NONE or call.principal.system:
+    declared = call.tool.contract.security.approval_floor
+    ref, need = call.ref, needed(declared, call.decision)
+    if not need or call.principal.system:
         return PASS
-    ref, need = call.ref, NEEDS[floor]
     if ref is None:
         return Refusal(
             Code.KEY_REQUIRED, "a call that needs approval needs a key, so that the answer finds it"
@@ -29,7 +30,7 @@ async def approval(call: Call, ports: Ports) -> Verdict:
     if lacking is not None:
         return lacking
     try:
-        asked = await ports.approvals.ask(call, need, packet(call, floor))
+        asked = await ports.approvals.ask(call, need, packet(call, join(declared, call.decision.floor)))
     except TooManyAsks as error:
         return Refusal(Code.RATE_LIMITED, str(error), retry_after_ms=60_000)
     return _hold(asked, ports)

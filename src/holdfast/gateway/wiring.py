@@ -11,9 +11,9 @@ from holdfast.catalog.catalog import MemoryCatalog
 from holdfast.catalog.lint import lint
 from holdfast.config import Config
 from holdfast.execution.runtime import Runtime
-from holdfast.gateway.people import identity
 from holdfast.gateway.readings import Readings
 from holdfast.identity import Identity
+from holdfast.identity import build as build_identity
 from holdfast.model.strict_json import Limits
 from holdfast.model.vocabulary import Environment
 from holdfast.policy import DenyAll, Starter
@@ -73,7 +73,7 @@ def assemble(
     catalog = MemoryCatalog(pins=config.pins)
     catalog.register(offered)
     reader = Readings(config.environment)
-    who = identity(config)
+    who = build_identity(config.auth.model_dump())
     ports = Ports(
         catalog=catalog,
         policy=policy or _policy(config, ids),

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import unquote
 
-from holdfast.model.call import Principal
+from holdfast.model.call import Decision, Principal
 from holdfast.model.observation import ApprovalRef
 from holdfast.model.operation import OperationRef
 from holdfast.model.vocabulary import Floor
@@ -30,6 +30,20 @@ NEEDS: dict[Floor, Need] = {
     Floor.TWO_PERSON: {"operator": 2},
     Floor.COMPLIANCE: {"operator": 2, "compliance": 1},
 }
+
+
+def joined(*needs: Need) -> dict[str, int]:
+    """Everything that any of them asks for; the larger count where several ask for a role."""
+    union: dict[str, int] = {}
+    for need in needs:
+        for role, count in need.items():
+            union[role] = max(count, union.get(role, 0))
+    return union
+
+
+def needed(floor: Floor, decision: Decision) -> dict[str, int]:
+    """Who must say yes to a call whose contract has this floor."""
+    return joined(NEEDS[floor], NEEDS[decision.floor], decision.need)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,8 +70,14 @@ class Decision:
     reasons: tuple[str, ...] = ()
     floor: Floor = Floor.NONE
     """The least approval policy asks for; the contract's own floor may ask for more."""
+    need: Mapping[str, int] = field(default_factory=dict)
+    """How many people of which role policy asks for beside the floor; joined with it by union."""
     risk: str = "low"
     version: str = "none"
+    policies: tuple[str, ...] = ()
+    """The ids of the policies that decided."""
+    facts: Mapping[str, Any] | None = None
+    """What was judged, as JSON data: enough to judge the same call again, and no marked field (CON-6)."""
 
 
 @dataclass(slots=True, kw_only=True)
