@@ -217,7 +217,7 @@ class AnyOrderOnDisk(AnyOrder):
 
 @requirement("IDM-4", "IDM-5", "IDM-8", "EXE-1")
 def test_no_order_of_events_yields_a_second_effect_in_memory() -> None:
-    run_state_machine_as_test(AnyOrder, settings=settings(max_examples=40, stateful_step_count=40))
+    run_state_machine_as_test(AnyOrder, settings=settings(max_examples=30, stateful_step_count=40))
 
 
 @requirement("IDM-4", "IDM-5", "IDM-8", "PPL-6")

@@ -26,7 +26,8 @@ class Server:
         self.stopped = False
         self.in_flight = 0
         """Requests sent to it that have no answer yet."""
-        self._environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        self._environment = {**os.environ, "PYTHONPATH": path, **environment}
         self._process: asyncio.subprocess.Process | None = None
         self._port = 0
 
@@ -42,7 +43,7 @@ class Server:
                 if await self._spawn():
                     break
             else:
-                raise AssertionError(f"'{self.name}' does not start; its log is in {self._log}")
+                raise AssertionError(f"'{self.name}' does not start:\n{self._log.read_text()[-3000:]}")
             [self.worker] = self._locks() - before
         self.up.set()
 

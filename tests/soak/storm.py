@@ -95,12 +95,14 @@ class Storm:
                 for _ in range(self.plan.in_flight)
             ]
             watch = asyncio.create_task(self._watch())
-            async with asyncio.TaskGroup() as group:
-                blows = [group.create_task(self._killer()), group.create_task(self._stopper())]
-                group.create_task(self._feed(blows))
-            for task in (*clients, watch):
-                task.cancel()
-            await asyncio.gather(*clients, watch, return_exceptions=True)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    blows = [group.create_task(self._killer()), group.create_task(self._stopper())]
+                    group.create_task(self._feed(blows))
+            finally:
+                for task in (*clients, watch):
+                    task.cancel()
+                await asyncio.gather(*clients, watch, return_exceptions=True)
 
     async def _feed(self, blows: list[asyncio.Task[None]]) -> None:
         """New keys while there are too few, and as long as somebody is still to be killed."""
