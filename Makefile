@@ -44,7 +44,7 @@ bench: install  ## measure CPU per gate and calls per second
 	$(BIN)/python -m bench
 
 soak: install  ## run the long tests: storms, kills, stopped workers
-	$(BIN)/python -m pytest -m soak $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m soak $(PYTEST_ARGS) -o faulthandler_timeout=600
 
 # uv.lock stays out of the tree: it names the registry host it was made with.
 lock:  ## resolve the dependencies anew into requirements.lock

@@ -18,8 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.audit import audit
 from bench.floor import Floor
 from bench.tools import TOOLS
+from bench.watched import watched
 from holdfast import Gateway, Principal, lifecycle, testing
 from holdfast.model.call import Call, Proposal
 from holdfast.model.verdict import Verdict
@@ -132,8 +134,10 @@ async def main(calls: int) -> None:
     machine = f"{platform.system()} {platform.machine()}"
     print(f"python {platform.python_version()} on {machine}, {calls} calls per figure")
     await gates(calls)
+    await watched(calls)
     print()
     await lives(calls)
+    await audit(20 * calls)
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ def test_all_faults_are_told_at_once() -> None:
         {
             "environment": "production",
             "store": "sqlite:///${NOWHERE}.db",
-            "policies": "x",
+            "auth": {"issuer": "x"},
             "limits": {"depth": "deep", "keys": 0},
             "upstreams": {"Shop": {"functions": "a:b"}, "b": {"functions": "nocolon"}, "c": {}, "d": None},
             "trust_threshold": 101,
@@ -106,7 +106,7 @@ def test_all_faults_are_told_at_once() -> None:
         [
             "environment: must be 'dev', 'staging' or 'prod', not 'production'",
             "store: environment variable 'NOWHERE' is not set; set it",
-            "policies: 'policies' is not built yet; remove it",
+            "auth.issuer: 'issuer' is not built yet; remove it",
             "limits.depth: must be a valid integer, not 'deep'",
             "limits.keys: must be greater than or equal to 1, not 0",
             "upstreams.Shop: 'Shop' is not allowed here; use small letters, digits and '-', at most 32",

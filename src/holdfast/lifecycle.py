@@ -6,10 +6,12 @@ before the claim is durable, and nobody is told `done` before the outcome is.
 """
 
 import logging
+from dataclasses import replace
+from typing import Any
 
 from holdfast import settlement
 from holdfast.execution.attempt import judge
-from holdfast.execution.observe import observe
+from holdfast.execution.observe import observe, shown
 from holdfast.execution.preview import preview
 from holdfast.execution.result import Broke
 from holdfast.execution.run import remember, run
@@ -26,12 +28,14 @@ from holdfast.gates.resolve import resolve
 from holdfast.gates.semantics import semantics
 from holdfast.gates.state import state
 from holdfast.model.call import Call, Proposal
+from holdfast.model.current import not_to_be_shown, serving
 from holdfast.model.errors import Code, StoreError, remedy
 from holdfast.model.observation import Observation, Status
+from holdfast.model.redaction import explained
 from holdfast.model.tool import Tool
 from holdfast.model.verdict import PASS, Hold, Pass, Refusal, Replay, Verdict
 from holdfast.model.vocabulary import State
-from holdfast.ports import Gate, Ports
+from holdfast.ports import Gate, Ports, Settlement
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +54,9 @@ GATES: tuple[Gate, ...] = (
 
 UNASKED_BY_PREVIEWS: frozenset[Gate] = frozenset({replay, limits, approval, claim})
 """A preview takes nothing and promises nothing; DEC-5."""
+
+WRITE_LATER_S = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+"""Waits before each new try at an outcome the store did not take; a minute in all."""
 
 PHASES: dict[str, str] = {
     "resolve": "Request",
@@ -82,6 +89,18 @@ def receive(proposal: Proposal, ports: Ports) -> Call:
 
 
 async def live(call: Call, ports: Ports, runtime: Runtime, gates: tuple[Gate, ...] = GATES) -> Observation:
+    """One call from its proposal to its observation, watched from outside."""
+    ports.telemetry.begun(call)
+    with serving(call):
+        observation = await _live(call, ports, runtime, gates)
+    try:
+        ports.telemetry.ended(call, observation)
+    except Exception:  # what happened has happened, whether or not it was seen
+        log.exception("call %s: telemetry broke; the call did not", call.id)
+    return observation
+
+
+async def _live(call: Call, ports: Ports, runtime: Runtime, gates: tuple[Gate, ...]) -> Observation:
     """Take `call` through every gate, run it if all pass, and record what happened."""
     verdict = await admit(call, ports, gates)
     match verdict:
@@ -108,40 +127,53 @@ async def admit(call: Call, ports: Ports, gates: tuple[Gate, ...]) -> Verdict:
         except StoreError as error:
             log.error("call %s: gate %s: %s", call.id, name, error)
             verdict = Refusal(Code.RESOURCE_EXHAUSTED, "the store cannot be used right now; nothing ran")
-        except Exception:  # a gate that breaks is a gate that is shut
-            log.exception("call %s: gate %s broke", call.id, name)
+        except Exception as error:  # a gate that breaks is a gate that is shut
+            log.error("call %s: gate %s broke\n%s", call.id, name, explained(error, not_to_be_shown()))
             verdict = Refusal(
                 Code.INTERNAL, f"gate {name!r} broke, so nothing ran; the operator's log says why"
             )
         call.verdicts.append((name, verdict))
+        _leave(name, call, ports)
         if not isinstance(verdict, Pass):
             return verdict
     return PASS
+
+
+def _leave(step: str, call: Call, ports: Ports) -> None:
+    """A sampled call notes when each of its steps was over."""
+    if call.trail is not None:
+        call.trail.step(step, ports.clock.monotonic())
 
 
 async def act(call: Call, ports: Ports, runtime: Runtime) -> Observation:
     """The claim is ours: run, verify, and make the outcome durable before telling anyone."""
     try:
         result = await run(call, runtime)
+        _leave("execute", call, ports)
         judged = await verify(call, result, ports)
-    except Exception:  # whatever went wrong in here, a write may have happened
-        log.exception("call %s: execution broke", call.id)
-        return await finished(call, _broke_inside(call), ports)
+        _leave("verify", call, ports)
+    except Exception as error:  # whatever went wrong in here, a write may have happened
+        log.error("call %s: execution broke\n%s", call.id, explained(error, not_to_be_shown()))
+        return await finished(call, _broke_inside(call), ports, runtime)
     if judged.status is Status.DONE:
         remember(call, judged.data, runtime)
     if isinstance(result, Broke) and result.late is not None:
         runtime.keep(settle_late(call, result, ports))
-    return await finished(call, judged, ports)
+    return await finished(call, judged, ports, runtime)
 
 
-async def finished(call: Call, judged: Judged, ports: Ports) -> Observation:
+async def finished(call: Call, judged: Judged, ports: Ports, runtime: Runtime) -> Observation:
     """Write the outcome; what cannot be written is not done."""
     observation = observe(call, judged, ports)
     try:
         ours = await ports.ledger.finish(call, observation, judged.state if call.writes else None)
     except StoreError as error:
         log.error("call %s: the outcome could not be written: %s", call.id, error)
+        if call.writes:
+            runtime.keep(write_later(call, observation, judged.state, ports, runtime))
         return observe(call, _unwritten(call), ports)
+    call.recorded = True
+    _leave("return", call, ports)
     if ours or call.operation is None:
         return await _probed(call, observation, ports)
     now = await ports.ledger.find(call.operation.ref)  # somebody settled it while we were away
@@ -164,15 +196,36 @@ async def _probed(call: Call, observation: Observation, ports: Ports) -> Observa
     return settlement.current(await settlement.settle(now, call.tool, ports))
 
 
+async def write_later(
+    call: Call, observation: Observation, state: State, ports: Ports, runtime: Runtime
+) -> None:
+    """The caller was told `unknown`, but the outcome is known here: the store may take it yet."""
+    for pause_s in WRITE_LATER_S:
+        closing = await ports.clock.until(runtime.closing, pause_s)
+        try:
+            await ports.ledger.finish(call, observation, state)
+        except StoreError as error:
+            log.warning("call %s: the outcome still cannot be written: %s", call.id, error)
+        else:
+            return
+        if closing:
+            break
+    log.error("call %s: the outcome is given up as unwritten; a probe or a person must settle it", call.id)
+
+
 async def settle_late(call: Call, result: Broke, ports: Ports) -> None:
     """An answer that came after its caller was told `unknown` still settles the operation."""
     assert result.late is not None  # noqa: S101  # only such results are kept
     try:
         await ports.clock.until(result.late)
         judged = await verify(call, judge(call, result.late), ports)
-        await ports.ledger.finish(call, observe(call, judged, ports), judged.state)
-    except Exception:
-        log.exception("call %s: its late answer could not be written; it stays unknown", call.id)
+        observation = observe(call, judged, ports)
+        if await ports.ledger.finish(call, observation, judged.state) and call.operation is not None:
+            late = Settlement(state=judged.state, observation=None, by="late")
+            ports.telemetry.settled(call.operation, late)
+    except Exception as error:
+        text = "call %s: its late answer could not be written; it stays unknown\n%s"
+        log.error(text, call.id, explained(error, not_to_be_shown(call)))
 
 
 async def recorded(
@@ -183,8 +236,10 @@ async def recorded(
         log.warning("security: call %s by %s: %s", call.id, call.principal.id, alarm)
     try:
         await ports.ledger.refuse(call, observation, private or observation.code)
+        call.recorded = True
     except StoreError as error:
         log.error("call %s: its refusal could not be recorded: %s", call.id, error)
+    _leave("return", call, ports)
     return observation
 
 
@@ -217,7 +272,7 @@ def held(call: Call, hold: Hold, ports: Ports) -> Observation:
     )
 
 
-def _unrun(call: Call, ports: Ports, **said: object) -> Observation:
+def _unrun(call: Call, ports: Ports, **said: Any) -> Observation:
     tool: Tool | None = getattr(call, "tool", None)  # unset when resolve itself refused
     decision = getattr(call, "decision", None)
     if said.get("code") is Code.TOOL_NOT_FOUND:
@@ -232,8 +287,19 @@ def _unrun(call: Call, ports: Ports, **said: object) -> Observation:
         key=call.key,
         key_source=call.key_source,
         warnings=() if tool is None else tuple(call.warnings),
-        **said,  # type: ignore[arg-type]
+        **(said if tool is None else _shown(call, said)),
     )
+
+
+def _shown(call: Call, said: dict[str, Any]) -> dict[str, Any]:
+    """What a refusal says, without what the arguments mark as not to be shown."""
+    if call.tool.input.sensitivity.empty:
+        return said
+    faults = tuple(
+        replace(fault, actual=shown(call, fault.actual), message=shown(call, fault.message))
+        for fault in said.get("field_errors", ())
+    )
+    return {**said, "message": shown(call, said.get("message")), "field_errors": faults}
 
 
 def _broke_inside(call: Call) -> Judged:

@@ -9,15 +9,17 @@ Every port has an in-memory implementation in `holdfast.testing`.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from holdfast.model import defaults
 from holdfast.model.approval import Approval, Need
 from holdfast.model.call import Call, Decision, Principal
 from holdfast.model.errors import Code
+from holdfast.model.limits import Account, Amount, Budget, Rate
 from holdfast.model.observation import Observation
 from holdfast.model.operation import Operation, OperationRef
+from holdfast.model.record import Entry
 from holdfast.model.strict_json import DEFAULT_LIMITS, Limits
 from holdfast.model.tool import Tool
 from holdfast.model.verdict import Verdict
@@ -75,6 +77,45 @@ class Policy(Protocol):
     def decide(self, call: Call) -> Decision: ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promoted:
+    """A bundle of policies as the store keeps it, and who put it in force."""
+
+    number: int
+    version: str
+    content: str
+    by: str
+    note: str
+    at: float
+    ended_by: str | None = None
+    """Who took it back."""
+
+
+class Bundles(Protocol):
+    """Promoted policies, newest first; the newest that nobody took back is in force."""
+
+    async def active(self) -> Promoted | None: ...
+    async def active_version(self) -> str | None: ...
+
+    async def promote(self, version: str, content: str, by: str, note: str, *, first: bool = False) -> bool:
+        """Put a bundle in force; False when it is already, or (`first`) when any was promoted before."""
+        ...
+
+    async def rollback(self, by: str, note: str) -> Promoted | None:
+        """Take back what is in force; what is now, or None when nothing was promoted before it."""
+        ...
+
+    async def list(self) -> Sequence[Promoted]: ...
+
+
+class Promotion(Protocol):
+    """What this process believes to be promoted, and how it catches up."""
+
+    @property
+    def seen(self) -> str | None: ...
+    async def follow(self) -> bool: ...
+
+
 class Secrets(Protocol):
     """Keyed one-way functions and payload encryption, per tenant; CON-6."""
 
@@ -82,6 +123,10 @@ class Secrets(Protocol):
     def commitment(self, tenant: str, data: bytes) -> str: ...
     def seal(self, tenant: str, data: bytes) -> bytes: ...
     def unseal(self, tenant: str, sealed: bytes) -> bytes: ...
+
+    def sign(self, tenant: str, purpose: str, data: bytes) -> str:
+        """A keyed seal over `data`; nobody without the key can make one, for this purpose or another."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +151,10 @@ class Denied:
     code: Code
     message: str
     retry_after_ms: int | None = None
+
+
+class Outdated(Denied):
+    """Another bundle was promoted since the call was judged: judge it again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,15 +204,31 @@ class Ledger(Protocol):
         """Drop outcomes whose window is over; the keys stay taken."""
         ...
 
-    async def peek_rate(self, call: Call, bucket: str, calls: float, per_s: float) -> int | None:
+    async def peek_rate(
+        self, call: Call, bucket: str, calls: float, per_s: float, *, shared: bool = False
+    ) -> int | None:
         """Milliseconds until the bucket has room, or None when it has some now."""
+        ...
+
+    async def peek_budgets(self, tenant: str, buckets: Sequence[str]) -> Mapping[str, Amount]:
+        """What is used or reserved of each bucket; one nobody has drawn on may be missing."""
+        ...
+
+    async def budgets(self, tenant: str) -> Sequence[Account]:
+        """Everything drawn on so far."""
+        ...
+
+    async def count_lost_reads(self) -> int:
+        """Count as used what the reads of dead or silent workers had reserved; returns how many there were."""
         ...
 
 
 class Approvals(Protocol):
     """Questions to people, and their answers."""
 
-    async def ask(self, call: Call, need: Need, packet: Mapping[str, Any]) -> Approval:
+    async def ask(
+        self, call: Call, need: Need, packet: Mapping[str, Any], release: str = "caller"
+    ) -> Approval:
         """The open question about this operation, asked now if nobody asked before."""
         ...
 
@@ -171,8 +236,38 @@ class Approvals(Protocol):
     async def get(self, tenant: str, approval_id: str) -> Approval | None: ...
     async def open(self, tenant: str) -> Sequence[Approval]: ...
     async def decide(
-        self, approval: Approval, by: Principal, role: str, approve: bool, note: str
-    ) -> Approval: ...
+        self, approval: Approval, by: Principal, role: str, approve: bool, note: str, via: str = ""
+    ) -> Approval:
+        """Write a vote down; `via` is the role that stands in for `role`."""
+        ...
+
+    async def waiting(self) -> Sequence[Approval]:
+        """Every unanswered question of every tenant, without its packet."""
+        ...
+
+    async def expire(self, approval: Approval) -> bool:
+        """Deny what nobody answered in time."""
+        ...
+
+    async def escalate(self, approval: Approval, level: int, to: Sequence[str]) -> bool:
+        """Widen who may answer; False when it was done already."""
+        ...
+
+    async def releasable(self) -> Sequence[Approval]:
+        """Approved, unused calls that the gateway itself is to propose again now."""
+        ...
+
+    async def releasing(self, approval: Approval, again_at: float) -> bool:
+        """Take the next try at a release; False when somebody else has."""
+        ...
+
+    async def keep_back(self, approval: Approval, said: str) -> None:
+        """Leave the release to the caller, and say why."""
+        ...
+
+    async def alarm(self, tenant: str, by: str, text: str, approval: Approval | None = None) -> None:
+        """Put a security event about an answer on record."""
+        ...
 
 
 class Controls(Protocol):
@@ -183,6 +278,52 @@ class Controls(Protocol):
     async def halts(self) -> Mapping[str, str]: ...
     async def request_cancel(self, tenant: str, call_id: str, by: str) -> None: ...
     async def cancellations(self) -> Sequence[str]: ...
+
+
+class Audit(Protocol):
+    """The records of all tenants as one Merkle tree; a tenant sees its own, and proves them to anybody."""
+
+    async def sequence(self) -> int:
+        """Append what is committed and not in the tree yet, durably; how many records that were."""
+        ...
+
+    async def head(self) -> tuple[int, bytes]:
+        """The size of the tree and its root."""
+        ...
+
+    async def inclusion(self, leaf: int, size: int) -> Sequence[bytes]: ...
+    async def consistency(self, first: int, second: int) -> Sequence[bytes]: ...
+    async def find(self, tenant: str, writer: str, seq: int) -> Entry | None: ...
+
+    async def of_call(self, tenant: str, call_id: str, after: int, limit: int) -> Sequence[Entry]:
+        """A call's records after leaf `after`, in the order of the tree."""
+        ...
+
+    async def since(self, tenant: str, at: float, after: int, limit: int) -> Sequence[Entry]:
+        """A tenant's records from a time and leaf on, in the order of their times."""
+        ...
+
+    async def checkpoint(self, leaf: int) -> str | None:
+        """The newest signed note over a tree that has this leaf."""
+        ...
+
+    async def keep_checkpoint(self, size: int, note: str) -> None: ...
+
+    async def note(self, tenant: str, act: str, by: str, **members: Any) -> None:
+        """Record what somebody did to the gateway itself."""
+        ...
+
+    async def prune(self, tenant: str, before: float, anchored: int) -> int:
+        """Drop the tenant's records older than `before` among the first `anchored`; their hashes stay."""
+        ...
+
+    async def erase(self, tenant: str, by: str) -> bool:
+        """Drop the tenant's data key; False when there is none."""
+        ...
+
+    async def notice_erasures(self) -> None:
+        """Forget keys that another process dropped."""
+        ...
 
 
 class Reader(Protocol):
@@ -205,6 +346,30 @@ class Ingress(Protocol):
         ...
 
 
+class Telemetry(Protocol):
+    """Watches what happens and decides nothing. Not sampled means not built: `begun` alone gives a trail."""
+
+    def begun(self, call: Call) -> None: ...
+    def ended(self, call: Call, observation: Observation) -> None: ...
+
+    def turned_away(self, observation: Observation, tenant: str, why: str) -> None:
+        """A proposal that reached no gate: `ingress` or `parse`."""
+        ...
+
+    def settled(self, operation: Operation, settlement: Settlement) -> None: ...
+    def decided(self, approval: Approval) -> None: ...
+
+
+class Unwatched:
+    """Telemetry that looks away."""
+
+    def begun(self, call: Call) -> None: ...
+    def ended(self, call: Call, observation: Observation) -> None: ...
+    def turned_away(self, observation: Observation, tenant: str, why: str) -> None: ...
+    def settled(self, operation: Operation, settlement: Settlement) -> None: ...
+    def decided(self, approval: Approval) -> None: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
     """The outside world as the gates see it."""
@@ -220,8 +385,17 @@ class Ports:
     ingress: Ingress
     clock: Clock
     ids: Ids
+    promotion: Promotion | None = None
+    """None where the policy does not come from promoted bundles."""
+    telemetry: Telemetry = field(default_factory=Unwatched)
     limits: Limits = DEFAULT_LIMITS
     approval_s: float = defaults.APPROVAL_S
+    release: str = "caller"
+    """Who proposes an approved call again, where the proposal does not say."""
+    chain: tuple[tuple[str, ...], ...] = ()
+    """Roles that may answer, group after group, while nobody does."""
+    budgets: tuple[Budget, ...] = ()
+    rates: tuple[Rate, ...] = ()
     base_url: str = ""
 
 
@@ -241,6 +415,9 @@ class Attempt:
     trace_id: str
     deadline_s: float
     number: int
+    traceparent: str | None = None
+    """W3C trace context for the upstream; `tracestate` goes with it."""
+    tracestate: str | None = None
 
 
 class Upstream(Protocol):

@@ -19,9 +19,12 @@ from typing import Any
 import orjson
 
 from holdfast.model import defaults
+from holdfast.model.approval import needed
 from holdfast.model.call import Call
+from holdfast.model.current import Stored, serving
 from holdfast.model.errors import Code, remedy
 from holdfast.model.expression import ExpressionError
+from holdfast.model.keys import upstream_key
 from holdfast.model.observation import NO_REMEDY, Observation, Outcome, Status
 from holdfast.model.operation import Operation
 from holdfast.model.tool import Probe, Tool
@@ -35,6 +38,8 @@ log = logging.getLogger(__name__)
 async def answer(call: Call, earlier: Operation, ports: Ports) -> Verdict:
     """What a proposal gets whose key already has an operation."""
     if earlier.fingerprint != call.fingerprint or earlier.contract_digest != call.tool.contract.digest:
+        if needed(call.tool.contract.security.approval_floor, call.decision):
+            call.alarms.append(f"a key that people are asked about was used for another call: {earlier.call_id}")
         return Refusal(
             Code.KEY_MISMATCH,
             f"this key belongs to call {earlier.call_id!r} ({earlier.state.value}) with other arguments; "
@@ -84,10 +89,12 @@ async def settle(operation: Operation, tool: Tool, ports: Ports) -> Operation:
         operation = await give_up(operation, ports)
     if operation.state is not State.UNKNOWN or tool.probe is None:
         return operation
-    seen = await ask_probe(operation, tool.probe, ports)
+    with serving(Stored(tool, _arguments(operation))):
+        seen = await ask_probe(operation, tool.probe, ports)
     if seen is None:
         return operation
-    await ports.ledger.settle(operation, seen)  # lost to somebody else is as good: look again
+    if await ports.ledger.settle(operation, seen):  # lost to somebody else is as good: look again
+        ports.telemetry.settled(operation, seen)
     return await _fresh(operation, ports)
 
 
@@ -96,7 +103,7 @@ async def ask_probe(operation: Operation, probe: Probe, ports: Ports) -> Settlem
     arguments = _arguments(operation)
     if arguments is None:
         return None
-    variables: dict[str, Any] = {"args": arguments, "key": operation.ref.key}
+    variables: dict[str, Any] = {"args": arguments, "key": upstream_key(operation.ref)}
     try:
         reading = probe.read
         seen = await ports.reader.read(operation.ref.tenant, reading.tool, reading.arguments.fill(variables))
@@ -184,7 +191,8 @@ async def give_up(operation: Operation, ports: Ports) -> Operation:
     """Mark an operation that nobody is running any more as unknown."""
     note = "its worker died" if not operation.owner_alive else "its worker went silent"
     marked = Settlement(state=State.UNKNOWN, observation=None, by="sweep", note=note)
-    await ports.ledger.settle(operation, marked)
+    if await ports.ledger.settle(operation, marked):
+        ports.telemetry.settled(operation, marked)
     return await _fresh(operation, ports)
 
 

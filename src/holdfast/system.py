@@ -20,21 +20,53 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
     async def until(self, work: "asyncio.Future[Any]", seconds: float | None = None) -> bool:
-        if not work.done():
-            await asyncio.wait((work,), timeout=seconds)
+        if work.done():
+            return True
+        loop = asyncio.get_running_loop()
+        woken = loop.create_future()  # half of what `asyncio.wait` costs, on the path of every call
+
+        def wake(_: object = None) -> None:
+            if not woken.done():
+                woken.set_result(None)
+
+        work.add_done_callback(wake)
+        alarm = None if seconds is None else loop.call_later(seconds, wake)
+        try:
+            await woken
+        finally:
+            work.remove_done_callback(wake)
+            if alarm is not None:
+                alarm.cancel()
         return work.done()
 
 
 class RandomIds:
+    """Names from the system's randomness, fetched in blocks: each fetch lets another thread in."""
+
+    BLOCK = 4096
+
+    def __init__(self) -> None:
+        self._owner = 0
+        self._hex = ""
+        self._at = 0
+
     def call(self) -> str:
         """Sorts by the millisecond it was made in."""
-        return f"call_{int(time.time() * 1000):012x}{os.urandom(8).hex()}"
+        return f"call_{int(time.time() * 1000):012x}{self._take(16)}"
 
     def nonce(self) -> str:
-        return os.urandom(12).hex()
+        return self._take(24)
 
     def trace(self) -> str:
-        return os.urandom(16).hex()
+        return self._take(32)
+
+    def _take(self, digits: int) -> str:
+        end = self._at + digits
+        if end > len(self._hex) or self._owner != os.getpid():  # a forked child must not repeat its parent
+            self._owner, self._hex, self._at, end = os.getpid(), os.urandom(self.BLOCK).hex(), 0, digits
+        taken = self._hex[self._at : end]
+        self._at = end
+        return taken
 
 
 class TokenIngress:

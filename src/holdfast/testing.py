@@ -138,6 +138,7 @@ async def gateway(
         config or {}, MemoryStore(time), upstreams, clock=time, ids=ids, policy=policy
     )
     try:
+        await opened.prepare()
         yield opened
     finally:
         await opened.close()

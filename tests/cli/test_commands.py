@@ -103,7 +103,7 @@ def test_a_healthy_desk_is_told_so(holdfast: Holdfast) -> None:
         "mode 600",
         "wal",
         "4 admitted",
-        "starter/1",
+        "starter/",
         "none has an unknown outcome",
     ):
         assert said in ended.out

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from holdfast.model.defaults import FIGURES
 from holdfast.model.errors import TABLE
 from tests.docs.pages import ROOT
+from tests.telemetry.reference import telemetry
 
 CODES = """# Codes
 
@@ -73,6 +74,7 @@ def row(cells: tuple[str, ...]) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/codes.md": codes,
     "docs/reference/figures.md": figures,
+    "docs/reference/telemetry.md": telemetry,
 }
 
 

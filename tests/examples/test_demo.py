@@ -161,7 +161,8 @@ async def test_a_refund_whose_answer_is_lost_is_found_by_its_probe(tmp_path: Pat
         async with Gateway.open(config(tmp_path), adapt=lossy) as demo:
             seen = await approved(demo, "shop.refund", REFUND, "r")
             again = await demo.call("shop.refund", REFUND, key="r", principal=AGENT)
-    assert (seen.status, seen.data["reference"]) == (Status.DONE, "r")
+    assert seen.status is Status.DONE
+    assert seen.data["reference"].startswith("r.")
     assert seen.outcome is not None
     assert seen.outcome.rung == "observed"
     assert (again.status, again.replayed) == (Status.DONE, True)

@@ -24,6 +24,7 @@ from holdfast.stores.memory.approvals import MemoryApprovals
 from holdfast.stores.memory.controls import MemoryControls
 from holdfast.stores.memory.ledger import MemoryLedger
 from holdfast.stores.memory.shelf import Shelf
+from holdfast.stores.memory.store import MemoryStore
 from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.system import RandomIds
 from holdfast.testing import ManualClock, settle_loop
@@ -131,10 +132,11 @@ class Worker:
         return not self.life.dead and self.life.going_on.is_set()
 
 
-class Shared:
+class Shared(MemoryStore):
     """What several workers would find in one database, without the database."""
 
     def __init__(self, shelf: Shelf, secrets: Keyring, around: "Machine", life: Life) -> None:
+        super().__init__(around.clock, boot=around.boot, workers=life)
         self.secrets = secrets
         self.ledger = MemoryLedger(shelf, secrets, around.clock, around.boot, life)
         self.approvals = MemoryApprovals(shelf, around.clock, defaults.APPROVAL_S)

@@ -8,6 +8,7 @@ from holdfast import Effect, Invocation, NoEffect, tool
 from holdfast.model.function import FunctionTool
 from tests.faults.machine import Life
 from tests.faults.tools import PROBE, WRITE
+from tests.soak.effects import name_of
 
 TOOLS = ("plain", "probed")
 
@@ -45,7 +46,7 @@ class Stage:
         @tool(effect=Effect.LOW_RISK_INTERNAL, name=kind, **declared)
         async def write(invocation: Invocation) -> dict[str, int]:
             """Add one line to the register."""
-            scene = Scene(invocation.key or "", life)
+            scene = Scene(name_of(invocation.key), life)
             self.scenes.append(scene)
             try:
                 return await self._play(scene)
@@ -86,6 +87,6 @@ class Stage:
         @tool(effect=Effect.READ_ONLY)
         async def effect_seen(name: str) -> dict[str, list[int]]:
             """Look up how often an effect of this name happened."""
-            return {"lines": [1] * self.effects[name]}
+            return {"lines": [1] * self.effects[name_of(name)]}
 
         return effect_seen

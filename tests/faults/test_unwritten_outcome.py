@@ -10,6 +10,7 @@ import pytest
 
 from holdfast import Code, Gateway, Status
 from holdfast.execution.runtime import Runtime
+from holdfast.lifecycle import WRITE_LATER_S
 from holdfast.model import defaults
 from holdfast.model.errors import StoreError
 from holdfast.ports import Ledger, Ports
@@ -72,14 +73,27 @@ async def test_a_retry_after_an_unwritten_outcome_never_acts_again() -> None:
     world = World()
     async with world.gateway() as gateway:
         await gateway.call("faults.plain_async", {"way": "well"}, key="k")
-        world.disks[0].full = False
         again = asyncio.create_task(gateway.call("faults.plain_async", {"way": "well"}, key="k"))
         await settle_loop()
         await world.clock.advance(defaults.DUPLICATE_WAIT_S)
         assert (await again).code is Code.KEY_IN_USE
-        await world.clock.advance(defaults.LEASE_MIN_S)
+        await world.clock.advance(sum(WRITE_LATER_S))
+        world.disks[0].full = False
         later = await gateway.call("faults.plain_async", {"way": "well"}, key="k")
     assert later.code is Code.OUTCOME_UNKNOWN
+    assert world.register.effects["k"] == 1
+
+
+@requirement("AUD-5", "IDM-5")
+async def test_an_outcome_is_written_as_soon_as_the_store_takes_it() -> None:
+    world = World()
+    async with world.gateway() as gateway:
+        told = await gateway.call("faults.plain_async", {"way": "well"}, key="k")
+        world.disks[0].full = False
+        await world.clock.advance(WRITE_LATER_S[0])
+        again = await gateway.call("faults.plain_async", {"way": "well"}, key="k")
+    assert told.status is Status.UNKNOWN
+    assert (again.status, again.replayed, again.data) == (Status.DONE, True, {"line": 1})
     assert world.register.effects["k"] == 1
 
 
@@ -88,8 +102,8 @@ async def test_a_probe_finds_what_could_not_be_written() -> None:
     world = World()
     async with world.gateway() as gateway:
         told = await gateway.call("faults.probed_async", {"way": "well"}, key="k")
+        await world.clock.advance(sum(WRITE_LATER_S))
         world.disks[0].full = False
-        await world.clock.advance(defaults.LEASE_MIN_S + 1)
         assert await gateway.tidy() == 1
         later = await gateway.call("faults.probed_async", {"way": "well"}, key="k")
     assert told.status is Status.UNKNOWN

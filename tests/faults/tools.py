@@ -26,19 +26,19 @@ async def effect_seen(name: str) -> dict[str, list[int]]:
     Args:
         name: The key of the operation.
     """
-    return {"lines": await effects.seen(name)}
+    return {"lines": await effects.seen(effects.name_of(name))}
 
 
 @tool(effect=Effect.LOW_RISK_INTERNAL, **WRITE)
 async def plain(invocation: Invocation) -> dict[str, int]:
     """Add one line to the register."""
-    return {"line": await effects.happen(invocation.key or "")}
+    return {"line": await effects.happen(effects.name_of(invocation.key))}
 
 
 @tool(effect=Effect.LOW_RISK_INTERNAL, probe=PROBE, **WRITE)
 async def probed(invocation: Invocation) -> dict[str, int]:
     """Add one line to the register, in a way that can be checked afterwards."""
-    return {"line": await effects.happen(invocation.key or "")}
+    return {"line": await effects.happen(effects.name_of(invocation.key))}
 
 
 TOOLS = [plain, probed, effect_seen]

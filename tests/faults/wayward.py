@@ -12,6 +12,7 @@ from typing import Any
 from holdfast import Effect, Invocation, NoEffect, tool
 from holdfast.model.function import FunctionTool
 from tests.faults.tools import PROBE, WRITE
+from tests.soak.effects import name_of
 
 DEADLINE_S = 2.0
 SETTLE_AFTER_S = 1.0
@@ -27,7 +28,7 @@ class Register:
         self._loop = asyncio.get_running_loop()
 
     def act(self, invocation: Invocation) -> int:
-        self.effects[invocation.key or ""] += 1
+        self.effects[name_of(invocation.key)] += 1
         self._loop.call_soon_threadsafe(self.acted.set)
         return self.effects.total()
 
@@ -39,7 +40,7 @@ def _effect_seen(register: Register) -> FunctionTool[..., Any]:
     @tool(effect=Effect.READ_ONLY)
     async def effect_seen(name: str) -> dict[str, list[int]]:
         """Look up how often an effect of this name happened."""
-        return {"lines": [1] * register.effects[name]}
+        return {"lines": [1] * register.effects[name_of(name)]}
 
     return effect_seen
 

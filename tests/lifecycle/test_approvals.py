@@ -13,7 +13,9 @@ from tests.lifecycle.conftest import Open
 from tests.lifecycle.world import ANA
 from tests.requirements import requirement
 
+GRANTED = {"limits": {"budgets": [{"per": "tenant", "kind": "critical", "calls": 1000}]}}
 PEOPLE = {
+    **GRANTED,
     "auth": {
         "people": {
             "ana": {"roles": ["operator"], "scopes": ["**"], "trust": 60},
@@ -159,7 +161,7 @@ async def test_an_approval_is_given_back_when_nothing_happened(open_gateway: Ope
 
 @requirement("APR-2")
 async def test_where_nobody_could_answer_the_call_is_refused_and_says_what_to_do(open_gateway: Open) -> None:
-    async with open_gateway(Bank()) as gateway:
+    async with open_gateway(Bank(), config=GRANTED) as gateway:
         refused = await asked(gateway)
     assert refused.code is Code.APPROVAL_DENIED
     assert "auth.people" in (refused.message or "")

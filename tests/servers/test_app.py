@@ -55,7 +55,7 @@ async def test_the_front_page_says_what_this_is_and_runs_nothing(app: Starlette)
 
 
 @pytest.mark.parametrize(
-    ("path", "status"), [("/metrics", 404), ("/mcp", 501), ("/v1/audit", 501), ("/v1/audit/proof/7", 501)]
+    ("path", "status"), [("/mcp", 501), ("/v1/audit", 501), ("/v1/audit/proof/7", 501)]
 )
 async def test_what_is_not_built_yet_says_so(client: Client, path: str, status: int) -> None:
     answer = await client.get(path)
@@ -132,7 +132,7 @@ class TestApiKeys:
             assert set(answer.json()) == {"error", "next"}
 
     @requirement("AUT-1")
-    @pytest.mark.parametrize("path", [path for path in PUBLIC if path not in ("/metrics",)])
+    @pytest.mark.parametrize("path", list(PUBLIC))
     async def test_what_is_public_needs_no_key(self, app: Starlette, path: str) -> None:
         assert (await Client(app, {}).get(filled(path))).status in (200, 501)
 

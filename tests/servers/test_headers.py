@@ -3,21 +3,43 @@
 import pytest
 from starlette.datastructures import Headers
 
-from holdfast.servers.headers import completed, disagreements, trace_id
+from holdfast.model.trail import Parent
+from holdfast.servers.headers import completed, disagreements, trace
 from tests.requirements import requirement
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = "00f067aa0ba902b7"
 
 
-@requirement("LIF-4")
+@requirement("LIF-4", "TEL-1")
 @pytest.mark.parametrize("version", ["00", "cc"])
-def test_a_traceparent_names_the_trace(version: str) -> None:
-    assert trace_id(Headers({"traceparent": f"{version}-{TRACE}-{PARENT}-01"})) == TRACE
+@pytest.mark.parametrize("flags", ["00", "01", "02", "03"])
+def test_a_traceparent_names_the_trace_and_the_span_it_was_made_in(version: str, flags: str) -> None:
+    told = trace(Headers({"traceparent": f"{version}-{TRACE}-{PARENT}-{flags}"}))
+    assert told == (TRACE, Parent(PARENT, flags in ("01", "03")))
+
+
+@requirement("TEL-1")
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        (["a=1,b=2"], "a=1,b=2"),
+        (["a=1", " b=2 , "], "a=1,b=2"),
+        ([""], None),
+        (["no equals sign"], None),
+        (["a=1,B=2"], None),
+        (["a=" + "x" * 600], None),
+    ],
+)
+def test_a_tracestate_is_passed_on_as_it_came_or_not_at_all(sent: list[str], kept: str | None) -> None:
+    raw = [(b"traceparent", f"00-{TRACE}-{PARENT}-01".encode())]
+    told = trace(Headers(raw=[*raw, *((b"tracestate", value.encode()) for value in sent)]))
+    assert told is not None
+    assert told[1].state == kept
 
 
 def test_a_later_version_of_traceparent_may_say_more() -> None:
-    assert trace_id(Headers({"traceparent": f"01-{TRACE}-{PARENT}-01-more"})) == TRACE
+    assert trace(Headers({"traceparent": f"01-{TRACE}-{PARENT}-01-more"})) == (TRACE, Parent(PARENT, True))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +56,7 @@ def test_a_later_version_of_traceparent_may_say_more() -> None:
     ],
 )
 def test_a_bad_traceparent_is_ignored(bad: str) -> None:
-    assert trace_id(Headers({"traceparent": bad})) is None
+    assert trace(Headers({"traceparent": bad})) is None
 
 
 @requirement("NAM-3")

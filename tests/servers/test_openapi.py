@@ -143,6 +143,7 @@ def test_a_call_can_answer_every_status_of_the_code_table() -> None:
         ("Decision", members.DECISION),
         ("Settlement", members.SETTLEMENT),
         ("Halt", members.HALT),
+        ("Why", members.WHY),
     ],
 )
 def test_a_described_body_has_the_members_that_are_checked(name: str, checked: members.Members) -> None:

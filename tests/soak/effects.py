@@ -50,6 +50,11 @@ async def counting(file: Path) -> AsyncIterator[Effects]:
         await process.wait()
 
 
+def name_of(key: str | None) -> str:
+    """The caller's key, without the mark of its scope that upstreams see."""
+    return (key or "").rpartition(".")[0]
+
+
 async def happen(key: str) -> int:
     """Make the effect happen; raises ConnectionError when nobody can say whether it did."""
     return (await _ask(f"effect {key}"))[0]

@@ -33,6 +33,8 @@ PATIENCE_S = 4.0
 UNCERTAIN_TRIES = 4
 """How often a client asks after an uncertain outcome that nobody but a person can settle."""
 BEYOND_LEASE_S = 5.0
+BREATHER_S = 0.05
+"""Between two requests of a client once all planned keys are out: starting servers need the processor."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +130,8 @@ class Storm:
     async def _client(self, server: Server, session: aiohttp.ClientSession) -> None:
         while True:
             await server.up.wait()
+            if self.figures.keys > self.plan.keys:
+                await asyncio.sleep(BREATHER_S)
             delivery = await self._deliveries.get()
             self.figures.requests += 1
             server.in_flight += 1

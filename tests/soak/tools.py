@@ -11,7 +11,7 @@ SETTLE_AFTER_S = 0.5
 
 
 def _name(invocation: Invocation) -> str:
-    return invocation.key or "no-key"
+    return effects.name_of(invocation.key)
 
 
 async def _act(invocation: Invocation) -> dict[str, int]:
@@ -30,7 +30,7 @@ async def effect_seen(name: str) -> dict[str, list[int]]:
     Args:
         name: The key of the operation.
     """
-    return {"lines": await effects.seen(name)}
+    return {"lines": await effects.seen(effects.name_of(name))}
 
 
 @tool(

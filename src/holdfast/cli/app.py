@@ -6,7 +6,20 @@ from collections.abc import Sequence
 
 import typer
 
-from holdfast.cli import approvals, calls, doctor, keys, later, operate, serve, tools
+from holdfast.cli import (
+    approvals,
+    audit,
+    budgets,
+    calls,
+    doctor,
+    keys,
+    later,
+    operate,
+    policy,
+    serve,
+    tools,
+    why,
+)
 from holdfast.cli.exits import Exit, of_error
 from holdfast.cli.screen import fail
 from holdfast.model.errors import Forbidden, HoldfastError
@@ -20,7 +33,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help costs half the time to the first line
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for module in (serve, calls, tools, approvals, operate, doctor, keys, later):
+for module in (serve, calls, tools, why, approvals, budgets, operate, policy, audit, doctor, keys, later):
     module.add(app)
 
 

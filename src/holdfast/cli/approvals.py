@@ -1,21 +1,32 @@
 """`holdfast approvals`, `approve`, `deny`: what waits for a person, and what they say."""
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from holdfast.cli.exits import Exit
 from holdfast.cli.invoked import command, with_config
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json, Note
+from holdfast.cli.packets import show_packet
 from holdfast.cli.screen import show, show_json, text
 from holdfast.cli.session import decider, with_gateway
 from holdfast.cli.shown import show_approval
 from holdfast.model.approval import Answer, Approval
+from holdfast.model.errors import NotFound
+
+if TYPE_CHECKING:
+    from holdfast.gateway import Gateway
 
 Id = Annotated[
     str,
     typer.Argument(metavar="ID", help="The approval, as 'holdfast approvals' shows it.", show_default=False),
 ]
+OneId = Annotated[
+    str | None, typer.Argument(metavar="[ID]", help="Show this one in full.", show_default=False)
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not show the packet and ask first.")]
 
 
 def add(app: typer.Typer) -> None:
@@ -24,8 +35,13 @@ def add(app: typer.Typer) -> None:
     app.command()(deny)
 
 
-def approvals(as_: As = None, config: ConfigFile = DEFAULT_CONFIG, as_json: Json = False) -> None:
-    """List what waits for a person to say yes."""
+def approvals(
+    id: OneId = None, as_: As = None, config: ConfigFile = DEFAULT_CONFIG, as_json: Json = False
+) -> None:
+    """List what waits for a person to say yes, or show one with everything known about it."""
+    if id is not None:
+        _show_one(id, as_, config, as_json)
+        return
     found = with_gateway(config, lambda gateway: gateway.approvals(decider(gateway, as_)))
     if as_json:
         from holdfast.servers.operate import shown
@@ -41,34 +57,70 @@ def approvals(as_: As = None, config: ConfigFile = DEFAULT_CONFIG, as_json: Json
 
 
 def approve(
-    id: Id, as_: As = None, note: Note = "", config: ConfigFile = DEFAULT_CONFIG, as_json: Json = False
+    id: Id,
+    as_: As = None,
+    note: Note = "",
+    yes: Yes = False,
+    config: ConfigFile = DEFAULT_CONFIG,
+    as_json: Json = False,
 ) -> None:
-    """Say yes to one call, exactly as it was asked for."""
-    _decide(id, True, as_, note, config, as_json)
+    """Say yes to one call, exactly as it was asked for; at a terminal it is shown first."""
+    _decide(id, True, as_, note, config, as_json, ask=not (yes or as_json))
 
 
 def deny(
     id: Id, as_: As = None, note: Note = "", config: ConfigFile = DEFAULT_CONFIG, as_json: Json = False
 ) -> None:
     """Say no; the call's key stays denied."""
-    _decide(id, False, as_, note, config, as_json)
+    _decide(id, False, as_, note, config, as_json, ask=False)
 
 
-def _decide(id: str, yes: bool, name: str | None, note: str, config: Path, as_json: bool) -> None:
-    asked = with_gateway(config, lambda gateway: gateway.decide(decider(gateway, name), id, yes, note))
+def _show_one(id: str, name: str | None, config: Path, as_json: bool) -> None:
+    asked = with_gateway(config, lambda gateway: gateway.approval(decider(gateway, name), id))
+    if asked is None:
+        raise NotFound(f"no approval {id!r} is yours to see; give --as NAME of somebody who may")
     if as_json:
         from holdfast.servers.operate import shown
 
         show_json(shown(asked))
         return
-    _show_answer(asked)
+    show_packet(asked)
+    if asked.answer is Answer.PENDING:
+        show(text(("answer with: ", "dim"), f"{command()} approve|deny {id} --as NAME{with_config(config)}"))
+
+
+def _decide(
+    id: str, yes: bool, name: str | None, note: str, config: Path, as_json: bool, *, ask: bool
+) -> None:
+    async def decided(gateway: "Gateway") -> Approval | None:
+        by = decider(gateway, name)
+        asked = await gateway.approval(by, id) if ask and sys.stdin.isatty() else None
+        if asked is not None and asked.answer is Answer.PENDING:
+            show_packet(asked)
+            if not typer.confirm(f"approve as {by.user}?", default=False):
+                return None
+        return await gateway.decide(by, id, yes, note)
+
+    answered = with_gateway(config, decided)
+    if answered is None:
+        show(text("nothing was decided; it still waits"))
+        raise typer.Exit(Exit.REFUSED)
+    if as_json:
+        from holdfast.servers.operate import shown
+
+        show_json(shown(answered))
+        return
+    _show_answer(answered)
 
 
 def _show_answer(asked: Approval) -> None:
     match asked.answer:
         case Answer.APPROVED:
             show(text(("approved", "bold green"), f"  {asked.id}  {asked.ref.tool}"))
-            show(text(("  next: ", "dim"), f"{asked.ref.principal} calls again with key {asked.ref.key!r}"))
+            then = f"{asked.ref.principal} calls again with key {asked.ref.key!r}"
+            if asked.release == "gateway":
+                then = f"the gateway runs it; its outcome is that of call {asked.call_id}"
+            show(text(("  next: ", "dim"), then))
         case Answer.PENDING:
             missing = ", ".join(f"{count} x {role}" for role, count in asked.missing.items())
             show(text(("noted", "bold yellow"), f"  {asked.id}  still waits for {missing}"))

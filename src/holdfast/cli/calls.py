@@ -2,6 +2,7 @@
 
 import json
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,11 @@ from holdfast.model.observation import Observation
 
 if TYPE_CHECKING:
     from holdfast.gateway import Gateway
+
+
+class Release(StrEnum):
+    CALLER = "caller"
+    GATEWAY = "gateway"
 
 
 def add(app: typer.Typer) -> None:
@@ -42,12 +48,21 @@ def call(
     if_match: Annotated[
         str | None, typer.Option(help="The version of the target this call was planned on.")
     ] = None,
+    plan: Annotated[
+        str | None, typer.Option(help="The plan token of a preview: run only if that still holds.")
+    ] = None,
+    token: Annotated[
+        str | None, typer.Option(help="The approval token an approver was given; optional.")
+    ] = None,
+    release: Annotated[
+        Release | None, typer.Option(help="Who proposes the call again once it is approved.")
+    ] = None,
     as_: As = None,
     config: ConfigFile = DEFAULT_CONFIG,
     as_json: Json = False,
 ) -> None:
     """Call a tool through every gate."""
-    arguments = _arguments(args)
+    arguments = given_arguments(args)
 
     async def proposed(gateway: "Gateway") -> tuple[Observation, list[str]]:
         by = caller(gateway, as_)
@@ -59,6 +74,9 @@ def call(
             "step": step,
             "deadline_ms": deadline_ms,
             "if_match": if_match,
+            "plan_token": plan,
+            "approval_token": token,
+            "release": None if release is None else release.value,
         }
         seen = await gateway.call(tool, arguments, principal=by, **details)
         return seen, await approvers(gateway, by, seen)
@@ -86,7 +104,7 @@ async def approvers(gateway: "Gateway", by: Principal, seen: Observation) -> lis
     return list(dict.fromkeys(options))
 
 
-def _arguments(given: str) -> str:
+def given_arguments(given: str) -> str:
     """The JSON text; the gateway reads it strictly, here only what is plainly no object is turned away."""
     try:
         if given == "-":

@@ -81,7 +81,7 @@ async def _open(config: "Config") -> list[Finding]:
         state = await gateway.ready()
         return [
             Finding("store", "ok" if state["ready"] else "wrong", f"{config.store_path}: {state['store']}"),
-            _policy(str(state.get("policy", "none"))),
+            *_policy(gateway, str(state.get("policy", "none"))),
             *_tools(gateway),
             *_people(gateway),
             *[
@@ -95,12 +95,11 @@ async def _open(config: "Config") -> list[Finding]:
         ]
 
 
-def _policy(version: str) -> Finding:
-    if version == "none":
-        return Finding("policy", "warning", "none is loaded, so every call is refused")
-    if version.startswith("starter"):
-        return Finding("policy", "warning", f"{version}: for development on this machine only")
-    return Finding("policy", "ok", version)
+def _policy(gateway: "Gateway", version: str) -> Iterator[Finding]:
+    notes = gateway.policy_notes()
+    yield Finding("policy", "warning" if notes else "ok", version)
+    for note in notes:
+        yield Finding("policy", "warning", note)
 
 
 def _tools(gateway: "Gateway") -> Iterator[Finding]:

@@ -10,8 +10,6 @@ from holdfast.cli.screen import fail
 NOT_BUILT = {
     "stdio": "serve over HTTP with 'holdfast serve'",
     "wrap": "describe your tools under 'upstreams' as Python functions",
-    "audit": "every call is recorded in the store already",
-    "policy": "the starter policy is in force in 'dev' with auth.mode 'local'",
     "chain": "call the tools one by one",
     "store": "stop every process, then copy the database and its key file together",
     "test": "use 'holdfast.testing' from Python",

@@ -1,9 +1,9 @@
 """`holdfast serve`: open the gateway and answer over HTTP until told to stop."""
 
 import contextlib
-import logging
 import signal
 import socket
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,8 +57,9 @@ async def _serve(config: "Config", address: str, bound: socket.socket) -> None:
     from holdfast.cli.welcome import welcome
     from holdfast.gateway import Gateway
     from holdfast.servers.app import build
+    from holdfast.telemetry.logs import configure
 
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    configure(sys.stderr, config.telemetry.logs, config.telemetry.level)
     async with Gateway.open(config) as gateway:
         server = uvicorn.Server(
             uvicorn.Config(

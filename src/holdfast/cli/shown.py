@@ -85,7 +85,7 @@ def _packet(packet: Any) -> list[tuple[str, str]]:
         "effects": effects,
         "risk": packet.get("risk_class"),
         "undo": packet.get("undo"),
-        "rollback": packet.get("rollback"),
+        "rollback": (packet.get("rollback") or {}).get("plan"),
         "why asked": "; ".join(packet.get("why", ())),
     }
     return [(label, str(value)) for label, value in said.items() if value]

@@ -3,7 +3,7 @@
 One frozen tree from one file, YAML or TOML, read by `gateway` and `cli` only. Every
 fault is reported at once, each with its path, and an unknown key with the nearest
 known one. A key for something that is not built yet is refused rather than ignored:
-who writes `policies:` must not believe that policies are in force.
+who writes `audit:` must not believe that it is kept.
 """
 
 from holdfast.config.load import load, parse

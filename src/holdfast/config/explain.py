@@ -14,7 +14,9 @@ from holdfast.config.unbuilt import keys_below
 SHAPES = {
     "store": "write 'sqlite:///holdfast.db'",
     "base_url": "write 'https://host'",
+    "endpoint": "write 'http://host:4318'; a credential goes into OTEL_EXPORTER_OTLP_HEADERS",
     "functions": "write 'module:object'",
+    "key": "write 'file:PATH' or 'env:NAME'",
     "hash": "paste what 'holdfast keys create' printed",
     "id": "use 4 to 32 small letters and digits",
     "upstreams": "use small letters, digits and '-', at most 32",

@@ -13,6 +13,7 @@ from pydantic import (
     AfterValidator,
     AwareDatetime,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PrivateAttr,
@@ -47,6 +48,10 @@ class Upstream(Section):
     """Python tools, as `module:object`; the folder of the config file is searched first."""
     concurrency: int = Field(default=defaults.UPSTREAM_CONCURRENCY, ge=1)
     """Calls in flight at this upstream at once."""
+    residency: str | None = None
+    """Where this upstream keeps its data, such as `eu`; policies read it as `resource.residency`."""
+    jurisdiction: str | None = None
+    """Whose law holds for this upstream; policies read it as `resource.jurisdiction`."""
 
 
 class Held(Section):
@@ -152,6 +157,42 @@ class IngressLimits(Section):
     """Proposals at once."""
 
 
+class BudgetLimit(Section):
+    per: Literal["task", "session", "principal", "tenant"]
+    """Who owns it. Calls that name no task or session share one."""
+    kind: Literal["read", "write", "external", "financial", "critical", "all"]
+    """Which effects it bounds; nothing critical runs unless a budget of kind `critical` or `all` is there."""
+    calls: int | None = Field(default=None, ge=0)
+    """Calls at most."""
+    cost: float | None = Field(default=None, ge=0)
+    """Cost at most, in the currency below."""
+    wall_s: float | None = Field(default=None, ge=0)
+    """Seconds of running time at most; a call's deadline is narrowed to what is left."""
+    retries: int | None = Field(default=None, ge=0)
+    """Retries at most; a call is retried no more often than what is left."""
+    window_s: float | None = Field(default=None, gt=0)
+    """Starts anew every so many seconds; never when left out."""
+    currency: str = "USD"
+    """What `cost` is counted in."""
+
+    @model_validator(mode="after")
+    def _bounds(self) -> "BudgetLimit":
+        if self.calls is self.cost is self.wall_s is self.retries is None:
+            raise ValueError("a budget that bounds nothing; set 'calls', 'cost', 'wall_s' or 'retries'")
+        return self
+
+
+class RateLimits(Section):
+    per: Literal["tool", "tenant", "principal"]
+    """Whose calls are counted together; `tool`: everybody's calls of one tool."""
+    match: Annotated[str, StringConstraints(min_length=1, max_length=128)] = "*"
+    """Which tools, such as `shop.refund` or `shop.*`."""
+    calls: float = Field(gt=0)
+    """So many calls"""
+    per_s: float = Field(gt=0)
+    """in so many seconds, evenly."""
+
+
 class Limits(Section):
     body_bytes: int = Field(default=defaults.BODY_BYTES, ge=1)
     """Largest request body."""
@@ -163,13 +204,68 @@ class Limits(Section):
     """Most keys and items in arguments."""
     ingress: IngressLimits = IngressLimits()
     """How fast one principal may propose."""
+    budgets: tuple[BudgetLimit, ...] = ()
+    """How much may be done, by kind of effect."""
+    rates: tuple[RateLimits, ...] = ()
+    """How fast tools may be called, in all processes together."""
 
 
 class Approvals(Section):
     expire_s: float = Field(default=defaults.APPROVAL_S, gt=0)
     """Seconds after which an unanswered approval is denied."""
-    release: Literal["caller"] = "caller"
-    """Who proposes an approved call again."""
+    release: Literal["caller", "gateway"] = "caller"
+    """Who proposes an approved call again; a proposal may say otherwise."""
+    chain: tuple[tuple[Name, ...], ...] = ()
+    """Groups of roles: while nobody answers, each group may answer for the roles of those before it."""
+
+
+def _word(value: Any) -> Any:
+    """YAML reads `on` and `off` as truth values."""
+    return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+
+
+class Telemetry(Section):
+    traces: Annotated[Literal["off", "otlp"], BeforeValidator(_word)] = "off"
+    """`otlp` sends spans to a collector; needs the extra `otlp`."""
+    endpoint: Annotated[str, StringConstraints(pattern=r"^https?://[^\s/?#@]+(/[^\s?#]*)?$")] = (
+        "http://127.0.0.1:4318"
+    )
+    """The collector's OTLP/HTTP address; `/v1/traces` and `/v1/metrics` are added."""
+    sample: float = Field(default=1.0, ge=0, le=1)
+    """Share of traces begun here that are kept; one begun elsewhere is kept if it was there."""
+    metrics: Annotated[Literal["on", "off", "otlp"], BeforeValidator(_word)] = "on"
+    """`on` serves them at `/metrics`; `otlp` also sends them to the collector."""
+    tenant_label: bool = False
+    """Tells tenants apart in the whole view of the metrics, by the label `tenant`."""
+    all_tenants: tuple[Name, ...] = ()
+    """People who see the metrics of every tenant; others see their own tenant's."""
+    logs: Literal["json", "text"] | None = None
+    """`json` or `text`; when left out text in a terminal, else JSON."""
+    level: Literal["debug", "info", "warning", "error"] = "warning"
+    """The least that is logged."""
+
+
+class TenantAudit(Section):
+    retention_days: float = Field(gt=0)
+    """Days after which this tenant's records are dropped."""
+
+
+class Audit(Section):
+    key: Annotated[str, StringConstraints(pattern=r"^(file|env):\S+$")] | None = None
+    """Signs checkpoints: `file:PATH` or `env:NAME`; a file beside the store, made once, when left out."""
+    checkpoints: Annotated[str, StringConstraints(min_length=1)] | None = None
+    """The file that checkpoints are appended to, best where the store cannot write; beside it when left out."""
+    retention_days: float | None = Field(default=None, gt=0)
+    """Days after which records are dropped and only their hashes stay; for ever when left out."""
+    tenants: dict[Name, TenantAudit] = {}
+    """What is different for a tenant."""
+
+
+class Facts(Section):
+    residency: str | None = None
+    """Where this gateway's callers may keep data; policies read it as `context.residency`."""
+    jurisdiction: str | None = None
+    """Whose law holds for its callers; policies read it as `context.jurisdiction`."""
 
 
 class Config(Section):
@@ -182,9 +278,17 @@ class Config(Section):
     auth: Auth = Auth()
     """Who may call."""
     limits: Limits = Limits()
-    """What is refused before it is parsed."""
+    """How much, how large and how fast."""
     approvals: Approvals = Approvals()
     """How people are asked."""
+    policies: Annotated[str, StringConstraints(min_length=1)] | None = None
+    """The folder of `.cedar` files; promoted at the first start, later by `holdfast policy promote`."""
+    facts: Facts = Facts()
+    """What policies may know about this gateway."""
+    telemetry: Telemetry = Telemetry()
+    """What can be seen from outside."""
+    audit: Audit = Audit()
+    """How the records are kept."""
     critical_scopes: tuple[Scope, ...] = ()
     """In prod, a call that needs one of these always needs approval."""
     trust_threshold: Trust = defaults.TRUST_THRESHOLD

@@ -7,15 +7,11 @@ from holdfast.config.place import Fault, Place, like
 
 NOT_BUILT: dict[str, tuple[str | None, str]] = {
     # path (`*` is any name): the value that is not built yet (None: no value is), and what to do instead
-    "policies": (None, "remove it"),
-    "telemetry": (None, "remove it"),
-    "audit": (None, "remove it"),
     "store": ("postgresql://", "use 'sqlite:///holdfast.db'"),
     "auth.mode": ("jwt", "use 'local' or 'api_key'"),
     "auth.issuer": (None, "remove it"),
     "auth.audience": (None, "remove it"),
     "auth.jwks_url": (None, "remove it"),
-    "approvals.release": ("gateway", "use 'caller'"),
     "upstreams.*.mcp": (None, "remove it"),
     "upstreams.*.http": (None, "remove it"),
     "upstreams.*.grpc": (None, "remove it"),

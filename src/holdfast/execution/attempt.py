@@ -12,7 +12,10 @@ from typing import Any
 from holdfast.execution.result import Broke, Ran, Result, Trace
 from holdfast.execution.runtime import Runtime
 from holdfast.model.call import Call
+from holdfast.model.current import not_to_be_shown
 from holdfast.model.errors import Code, NoEffect
+from holdfast.model.redaction import explained
+from holdfast.model.trail import Try, outgoing, span_id
 from holdfast.ports import Attempt
 
 log = logging.getLogger(__name__)
@@ -31,13 +34,18 @@ async def attempt(call: Call, runtime: Runtime, number: int) -> Result:
         slots.release()
         return _never_sent(call)
     call.attempts, call.dispatched_at = number, runtime.clock.now()
-    work = asyncio.ensure_future(runtime.upstreams[call.upstream].invoke(_describe(call, number, left)))
+    own, began = (None, 0.0) if call.trail is None else (span_id(), runtime.clock.monotonic())
+    work = asyncio.ensure_future(runtime.upstreams[call.upstream].invoke(_describe(call, number, left, own)))
     work.add_done_callback(lambda _: slots.release())
     call.work = work
     if not await runtime.clock.until(work, left):
         work.cancel()
         await runtime.clock.until(work, CANCEL_GRACE_S)
-    return judge(call, work) if work.done() else _too_late(call, work)
+    result = judge(call, work) if work.done() else _too_late(call, work)
+    if call.trail is not None and own is not None:
+        error = None if isinstance(result, Ran) else result.code.value
+        call.trail.tries.append(Try(number, own, began, runtime.clock.monotonic(), error))
+    return result
 
 
 async def _enter(call: Call, runtime: Runtime, slots: asyncio.Semaphore) -> Broke | None:
@@ -52,16 +60,19 @@ async def _enter(call: Call, runtime: Runtime, slots: asyncio.Semaphore) -> Brok
     return Broke(trace=Trace.NONE, code=Code.TIMEOUT, message=text)
 
 
-def _describe(call: Call, number: int, left: float) -> Attempt:
+def _describe(call: Call, number: int, left: float, own: str | None) -> Attempt:
+    parent = call.proposal.parent
     return Attempt(
         tool=call.tool,
         arguments=call.arguments,
-        key=call.key if call.writes else None,
+        key=call.upstream_key,
         tenant=call.principal.tenant,
         call_id=call.id,
         trace_id=call.trace_id,
         deadline_s=left,
         number=number,
+        traceparent=outgoing(call.trace_id, parent, own),
+        tracestate=None if parent is None else parent.state,
     )
 
 
@@ -75,7 +86,11 @@ def judge(call: Call, work: "asyncio.Task[Any] | asyncio.Future[Any]") -> Result
     if isinstance(error, NoEffect):
         return Broke(trace=Trace.NONE, code=error.code, message=str(error))
     log.warning(
-        "call %s: %s raised %s", call.id, call.tool.contract.tool, type(error).__name__, exc_info=error
+        "call %s: %s raised %s\n%s",
+        call.id,
+        call.tool.contract.tool,
+        type(error).__name__,
+        explained(error, not_to_be_shown(call)),
     )
     for rule in call.tool.contract.error_contract.rules:
         if rule.match in {kind.__name__ for kind in type(error).__mro__}:

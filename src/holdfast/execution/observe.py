@@ -5,8 +5,10 @@ from typing import Any
 
 from holdfast.execution.verify import Judged
 from holdfast.model.call import Call
+from holdfast.model.current import not_to_be_shown
 from holdfast.model.errors import remedy
 from holdfast.model.observation import NO_REMEDY, Observation, Outcome, Provenance, Status, Timing
+from holdfast.model.redaction import withheld
 from holdfast.model.vocabulary import Effect, Strength
 from holdfast.ports import Ports
 
@@ -21,10 +23,10 @@ def observe(call: Call, judged: Judged, ports: Ports) -> Observation:
         version=contract.version,
         status=judged.status,
         code=judged.code,
-        message=judged.message,
+        message=shown(call, judged.message),
         remedy=NO_REMEDY if judged.code is None else remedy(judged.code, judged.retry_after_ms),
         data=judged.data,
-        warnings=(*call.warnings, *judged.warnings),
+        warnings=tuple(said for text in (*call.warnings, *judged.warnings) if (said := shown(call, text))),
         outcome=Outcome(judged.rung, strength(call)) if call.writes else None,
         attempts=call.attempts,
         provenance=_provenance(call, judged, completed) if done else None,
@@ -44,6 +46,13 @@ def observe(call: Call, judged: Judged, ports: Ports) -> Observation:
         verification=_verification(call),
         deprecation=_deprecation(call),
     )
+
+
+def shown(call: Call, text: str | None) -> str | None:
+    """An error's text without what its own arguments mark as not to be shown; CON-6."""
+    if text is None or call.tool.input.sensitivity.empty:
+        return text
+    return withheld(text, not_to_be_shown(call))
 
 
 def strength(call: Call) -> Strength:

@@ -1,11 +1,13 @@
 """What would happen, if this call ran?
 
 A contract that names a reading gets real predictions; without one the preview can
-only show the arguments and the declared effects, and says so.
+only show the arguments and the declared effects, and says so. Either ends with a plan
+token: a call that carries it runs only while the same look gives the same answer.
 """
 
 from typing import Any
 
+from holdfast.model import plan
 from holdfast.model.call import Call
 from holdfast.model.errors import Code, remedy
 from holdfast.model.observation import NO_REMEDY, Observation, Status
@@ -13,7 +15,7 @@ from holdfast.ports import Ports
 
 
 async def preview(call: Call, ports: Ports) -> Observation:
-    contract, look = call.tool.contract, call.tool.preview
+    look = call.tool.preview
     impact: Any = None
     if look is None:
         note = "this tool cannot predict its effect: only its arguments and declared effects are shown"
@@ -25,14 +27,9 @@ async def preview(call: Call, ports: Ports) -> Observation:
             text = f"the preview could not be read: {seen.message or seen.status.value}"
             return _say(call, ports, Status.FAILED, Code.DEPENDENCY_UNAVAILABLE, text, None)
         impact = seen.data
-    shown = {
-        "effects": [entry.model_dump(mode="json") for entry in contract.transactional.manifest],
-        "preconditions": list(contract.affordance.preconditions),
-        "impact": impact,
-        "arguments": call.tool.input.sensitivity.redact(call.arguments),
-        "cost": {"currency": contract.runtime.cost.currency, "amount": contract.runtime.cost.per_call},
-        "plan_token": None,
-    }
+    shown = plan.described(call, impact)
+    life_s = plan.life_s(ports.approval_s)
+    shown["plan_token"] = plan.issue(ports.secrets, call, impact, ports.clock.now(), life_s)
     return _say(call, ports, Status.PREVIEW, None, None, shown)
 
 

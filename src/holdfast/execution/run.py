@@ -45,6 +45,8 @@ async def _tries(call: Call, runtime: Runtime) -> Result:
     contract = call.tool.contract
     safe = not call.writes or contract.honours_key
     retries = contract.runtime.max_retries if safe else 0
+    if call.retries is not None:  # a budget pays for fewer
+        retries = min(retries, call.retries)
     for number in range(1, retries + 2):
         result = await attempt(call, runtime, number)
         if isinstance(result, Ran) or result.late is not None or number > retries or call.cancelled:

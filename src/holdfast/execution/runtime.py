@@ -15,6 +15,18 @@ from holdfast.execution.cache import Cache
 from holdfast.ports import Clock, Upstream
 
 
+class Bulkhead(asyncio.Semaphore):
+    """How many calls one upstream takes at once, and how many it has."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.size = size
+
+    @property
+    def in_use(self) -> int:
+        return self.size - self._value
+
+
 @dataclass(slots=True, kw_only=True)
 class Runtime:
     upstreams: Mapping[str, Upstream]
@@ -22,9 +34,10 @@ class Runtime:
     jitter: Callable[[], float] = random.random
     cache: Cache = field(default_factory=Cache)
     breakers: dict[str, Breaker] = field(default_factory=dict)
-    bulkheads: dict[str, asyncio.Semaphore] = field(default_factory=dict)
+    bulkheads: dict[str, Bulkhead] = field(default_factory=dict)
     late: set[asyncio.Task[None]] = field(default_factory=set)
     """Answers still on their way after their caller was told `unknown`."""
+    _closing: "asyncio.Future[None] | None" = None
 
     def breaker(self, tool: str) -> Breaker:
         found = self.breakers.get(tool)
@@ -32,11 +45,18 @@ class Runtime:
             found = self.breakers[tool] = Breaker(self.clock)
         return found
 
-    def bulkhead(self, upstream: str) -> asyncio.Semaphore:
+    def bulkhead(self, upstream: str) -> Bulkhead:
         found = self.bulkheads.get(upstream)
         if found is None:
-            found = self.bulkheads[upstream] = asyncio.Semaphore(self.upstreams[upstream].concurrency)
+            found = self.bulkheads[upstream] = Bulkhead(self.upstreams[upstream].concurrency)
         return found
+
+    @property
+    def closing(self) -> "asyncio.Future[None]":
+        """Done once there is no more time to wait."""
+        if self._closing is None:
+            self._closing = asyncio.get_running_loop().create_future()
+        return self._closing
 
     def keep(self, work: Awaitable[Any]) -> None:
         """Let `work` finish in the background; `close` waits for it."""
@@ -49,6 +69,8 @@ class Runtime:
         task.add_done_callback(self.late.discard)
 
     async def close(self, patience_s: float) -> None:
+        if not self.closing.done():
+            self.closing.set_result(None)
         if self.late:
             await asyncio.wait(self.late, timeout=patience_s)
         for upstream in self.upstreams.values():

@@ -89,6 +89,7 @@ def _output_fault(call: Call, value: Any) -> str | None:
 
 def _invalid(call: Call, fault: str) -> Judged:
     """A read with a bad answer failed; of a write with a bad answer nobody knows."""
+    call.misfit = True
     if call.writes:
         text = (
             f"{fault}; the effect may or may not have happened. ask again with the same key, or settle it: "

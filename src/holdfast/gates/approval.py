@@ -2,38 +2,55 @@
 
 An approved call is not resumed: it is proposed again and lives its whole life anew,
 so policy and state are judged as they are now. The grant is consumed with the claim.
+Whatever does not fit what was approved is refused and is a security event (APR-4).
 """
 
-from holdfast.model.approval import Answer, Approval, Need, needed
+from typing import Any
+
+from holdfast.model import grant
+from holdfast.model.approval import Answer, Approval, Chain, Need, needed, stand_ins
 from holdfast.model.call import Call
 from holdfast.model.derive import join
 from holdfast.model.errors import Code, TooManyAsks
+from holdfast.model.observation import Status
+from holdfast.model.packet import SEEN_BY_APPROVERS, packet
 from holdfast.model.stage import UseGrant
 from holdfast.model.verdict import PASS, Hold, Refusal, Verdict
-from holdfast.model.vocabulary import Floor
 from holdfast.ports import Ports
 
 
 async def approval(call: Call, ports: Ports) -> Verdict:
-    declared = call.tool.contract.security.approval_floor
-    ref, need = call.ref, needed(declared, call.decision)
-    if not need or call.principal.system:
+    need = needed(call.tool.contract.security.approval_floor, call.decision)
+    if call.principal.system:
         return PASS
-    if ref is None:
+    forged = _token(call, ports)
+    if forged is not None:
+        return forged
+    if not need:
+        return PASS
+    if call.ref is None:
         return Refusal(
             Code.KEY_REQUIRED, "a call that needs approval needs a key, so that the answer finds it"
         )
-    found = await ports.approvals.find(ref)
+    found = await ports.approvals.find(call.ref)
     if found is not None:
         return _judge(call, found, need, ports)
     lacking = _lacking(call, need, ports)
-    if lacking is not None:
-        return lacking
+    return lacking or await _ask(call, need, ports)
+
+
+async def _ask(call: Call, need: Need, ports: Ports) -> Verdict:
+    floor = join(call.tool.contract.security.approval_floor, call.decision.floor)
+    evidence = await _evidence(call, ports)
+    shown = packet(call, need, floor, evidence, ports.clock.now(), ports.approval_s)
     try:
-        asked = await ports.approvals.ask(call, need, packet(call, join(declared, call.decision.floor)))
+        asked = await ports.approvals.ask(call, need, shown, call.proposal.release or ports.release)
     except TooManyAsks as error:
         return Refusal(Code.RATE_LIMITED, str(error), retry_after_ms=60_000)
     return _hold(asked, ports)
+
+
+# --- an answer that is there --------------------------------------------------------------
 
 
 def _judge(call: Call, found: Approval, need: Need, ports: Ports) -> Verdict:
@@ -53,50 +70,92 @@ def _judge(call: Call, found: Approval, need: Need, ports: Ports) -> Verdict:
         )
     if found.answer is Answer.PENDING:
         return _hold(found, ports)
+    return _usable(call, found, ports)
+
+
+def _usable(call: Call, found: Approval, ports: Ports) -> Verdict:
+    if found.expires_at <= ports.clock.now():
+        call.alarms.append(f"approval {found.id} was used after it had expired")
+        return Refusal(Code.APPROVAL_DENIED, f"approval {found.id!r} has expired; ask again with a new key")
+    gone = [v for v in found.votes if v.approve and not _still_holds(call, v.person, v.held, ports)]
+    if gone:
+        who = ", ".join(f"{vote.person!r} no longer holds {vote.held!r}" for vote in gone)
+        call.alarms.append(f"approval {found.id}: {who}")
+        return Refusal(
+            Code.APPROVAL_DENIED, f"approval {found.id!r} no longer stands: {who}; ask again with a new key"
+        )
     call.stage("approval", UseGrant(found.id))
     return PASS
+
+
+def _still_holds(call: Call, person: str, role: str, ports: Ports) -> bool:
+    """A person's own consent needs no role but being that person; identity saw to it."""
+    if role == "user":
+        return person == call.principal.user
+    return person in ports.people.holders(call.principal.tenant, role)
+
+
+def _token(call: Call, ports: Ports) -> Refusal | None:
+    """A presented token proves nothing by itself, but one that is wrong is somebody trying."""
+    presented = call.proposal.approval_token
+    if presented is None:
+        return None
+    why = grant.wrong(ports.secrets, call, presented, ports.clock.now())
+    if why is None:
+        return None
+    call.alarms.append(f"an approval token was refused: {why}")
+    return Refusal(Code.APPROVAL_DENIED, f"the approval token cannot be used: {why}")
+
+
+# --- a question that is to be asked -------------------------------------------------------
 
 
 def _lacking(call: Call, need: Need, ports: Ports) -> Refusal | None:
     """Better a clear no than a question nobody here could answer."""
     for role, count in need.items():
-        holders = ports.people.holders(call.principal.tenant, role)
-        if role != "user":
-            holders -= {call.principal.user}
+        holders = _holders(call, role, ports.chain, ports)
         if len(holders) < count:
             return Refusal(
                 Code.APPROVAL_DENIED,
-                f"this call needs {count} x {role!r} and only {len(holders)} other people here hold that role; "
+                f"this call needs {count} x {role!r} and only {len(holders)} other people here hold it; "
                 "add them under 'auth.people' in the configuration",
                 next_action="ask_operator_to_configure_people",
             )
     return None
 
 
-def packet(call: Call, floor: Floor) -> dict[str, object]:
-    """What the approver sees, frozen now."""
-    contract, effects = call.tool.contract, call.tool.contract.transactional
-    return {
-        "action": f"{contract.tool}@{contract.version}",
-        "consequence": contract.affordance.side_effects or contract.affordance.description,
-        "arguments": call.tool.input.sensitivity.redact(call.arguments),
-        "effects": [entry.model_dump(mode="json") for entry in effects.manifest],
-        "risk_class": effects.effect.value,
-        "why": list(call.decision.reasons),
-        "floor": floor.value,
-        "undo": effects.undo.value,
-        "rollback": effects.rollback_plan or (effects.compensation.tool if effects.compensation else "none"),
-        "fingerprint": call.fingerprint,
-        "requested_by": call.principal.id,
-        "if_rejected": "the call is refused with APPROVAL_DENIED and its key stays denied",
-        "trace_id": call.trace_id,
-    }
+def _holders(call: Call, role: str, chain: Chain, ports: Ports) -> frozenset[str]:
+    """Who could answer, at once or after every escalation."""
+    roles = (role, *stand_ins(role, chain, len(chain)))
+    holders = frozenset(n for one in roles for n in ports.people.holders(call.principal.tenant, one))
+    return holders if role == "user" else holders - {call.principal.user}
+
+
+async def _evidence(call: Call, ports: Ports) -> dict[str, Any]:
+    """The target before, and as it would be after: read now, and frozen."""
+    state, look = call.tool.state, call.tool.preview
+    before = None
+    if state is not None:
+        before = _seen(state.read.tool, call.before, ports)
+    if look is None:
+        return {"before": before, "after": None, "evidence": "the tool cannot predict its effect"}
+    arguments = look.arguments.fill({"args": call.arguments})
+    seen = await ports.reader.read(call.principal.tenant, look.tool, arguments)
+    if seen.status is not Status.DONE:
+        return {"before": before, "after": None, "evidence": f"{look.tool!r} could not be read"}
+    return {"before": before, "after": _seen(look.tool, seen.data, ports), "evidence": "read when asked"}
+
+
+def _seen(tool: str, data: Any, ports: Ports) -> dict[str, Any]:
+    """What a tool answered, without what no approver may see; CON-6."""
+    listing = ports.catalog.find(tool, None)
+    output = None if listing is None else listing.tool.output
+    shown = data if output is None else output.sensitivity.redact(data, SEEN_BY_APPROVERS)
+    return {"source": tool, "state": shown}
 
 
 def _hold(asked: Approval, ports: Ports) -> Hold:
     shown = asked.shown(ports.base_url)
     who = ", ".join(f"{count} x {role}" for role, count in asked.missing.items())
-    return Hold(
-        shown,
-        f"waiting for {who} to approve {asked.id!r} until {shown.expires_at}; then call again with the same key",
-    )
+    then = "then the gateway runs it" if asked.release == "gateway" else "then call again with the same key"
+    return Hold(shown, f"waiting for {who} to approve {asked.id!r} until {shown.expires_at}; {then}")

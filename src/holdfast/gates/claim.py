@@ -6,28 +6,38 @@ Policy is asked once more if it changed on the way (LIF-6).
 """
 
 from holdfast import settlement
+from holdfast.model.approval import Need, joined, needed
 from holdfast.model.call import Call
 from holdfast.model.errors import Code
+from holdfast.model.keys import upstream_key
+from holdfast.model.stage import PolicyVersion
 from holdfast.model.verdict import PASS, Pass, Refusal, Verdict
-from holdfast.ports import Begun, Denied, Ports
+from holdfast.ports import Begun, Denied, Outdated, Ports
 
 TRIES = 3
 """A key freed between our look and our claim is tried again; more than this is a storm."""
 
 
 async def claim(call: Call, ports: Ports) -> Verdict:
-    changed = _policy_changed(call, ports)
-    if changed is not None:
-        return changed
     if call.cancelled:
         return Refusal(Code.CANCELLED, "cancelled before anything ran")
     for _ in range(TRIES):
+        changed = _policy_changed(call, ports)
+        if changed is not None:
+            return changed
+        _stage_version(call, ports)
         result = await ports.ledger.begin(call)
+        if isinstance(result, Outdated) and ports.promotion is not None:
+            await ports.promotion.follow()
+            continue
         if isinstance(result, Begun):
             call.operation = result.operation
             if result.operation is not None:
                 call.id = result.operation.call_id
+                call.upstream_key = upstream_key(result.operation.ref)
             return PASS
+        if isinstance(result, Denied) and result.gate == "approval":
+            call.alarms.append(result.message)
         if isinstance(result, Denied):
             return Refusal(result.code, result.message, retry_after_ms=result.retry_after_ms)
         verdict = await settlement.answer(call, result.operation, ports)
@@ -36,21 +46,32 @@ async def claim(call: Call, ports: Ports) -> Verdict:
     return Refusal(Code.KEY_IN_USE, "others keep taking this key; wait, then retry", retry_after_ms=1_000)
 
 
+def _stage_version(call: Call, ports: Ports) -> None:
+    """What the transaction of the claim compares with what is in force in the store; DEC-5."""
+    call.staged = [(gate, stage) for gate, stage in call.staged if not isinstance(stage, PolicyVersion)]
+    if ports.promotion is not None and not call.principal.system:
+        call.stage("policy", PolicyVersion(ports.promotion.seen))
+
+
 def _policy_changed(call: Call, ports: Ports) -> Refusal | None:
     before = call.decision
-    if before.version == ports.policy.version:
+    if before.version == ports.policy.version or call.principal.system:
         return None
     now = ports.policy.decide(call)
     if not now.allow:
         return Refusal(
             Code.POLICY_VIOLATION, f"policy changed and no longer allows this call: {'; '.join(now.reasons)}"
         )
-    if now.floor.rank > before.floor.rank:
-        call.alarms.append(
-            f"the need for approval rose from {before.floor.value} to {now.floor.value} in mid-flow"
-        )
+    least = call.tool.contract.security.approval_floor
+    had, needs = needed(least, before), needed(least, now)
+    if joined(had, needs) != had:
+        call.alarms.append(f"the need for approval rose from {_told(had)} to {_told(needs)} in mid-flow")
         return Refusal(
             Code.POLICY_VIOLATION, "policy changed and now needs more approval; propose the call again"
         )
     call.decision = now
     return None
+
+
+def _told(need: Need) -> str:
+    return ", ".join(f"{count} x {role}" for role, count in sorted(need.items())) or "nobody"

@@ -16,6 +16,8 @@ async def policy(call: Call, ports: Ports) -> Verdict:
     if foreign is not None:
         return foreign
     call.decision = _own_reading(ports) if call.principal.system else ports.policy.decide(call)
+    if not call.decision.allow and ports.promotion is not None and await ports.promotion.follow():
+        call.decision = ports.policy.decide(call)  # other policies are in force by now
     if not call.decision.allow:
         why = "; ".join(call.decision.reasons) or "no policy permits it"
         return Refusal(Code.POLICY_VIOLATION, f"policy does not allow this call: {why}")

@@ -2,22 +2,31 @@
 
 Where the contract says how to look, the target is read back through a governed
 read: it must exist, be in a valid state and, when the caller planned on a version,
-still have that version.
+still have that version. A call that was planned by a preview must still do what the
+preview said.
 """
 
 from typing import Any
 
+from holdfast.model import plan
 from holdfast.model.call import Call
 from holdfast.model.errors import Code
 from holdfast.model.expression import ExpressionError
 from holdfast.model.fields import FieldError
 from holdfast.model.observation import Status
 from holdfast.model.tool import State
-from holdfast.model.verdict import PASS, Refusal, Verdict
+from holdfast.model.verdict import PASS, Pass, Refusal, Verdict
 from holdfast.ports import Ports
 
 
 async def state(call: Call, ports: Ports) -> Verdict:
+    verdict = await _target(call, ports)
+    if isinstance(verdict, Pass) and call.proposal.plan_token is not None and not call.previewing:
+        return await _plan(call, call.proposal.plan_token, ports)
+    return verdict
+
+
+async def _target(call: Call, ports: Ports) -> Verdict:
     look = call.tool.state
     if look is None or (look.version is None and call.proposal.if_match is not None):
         return PASS if call.proposal.if_match is None else _no_version(call)
@@ -32,6 +41,7 @@ async def state(call: Call, ports: Ports) -> Verdict:
             "the target could not be read to check its state",
             retry_after_ms=1_000,
         )
+    call.before = seen.data
     try:
         return _judge(call, look, seen.data)
     except ExpressionError as error:
@@ -58,6 +68,27 @@ def _judge(call: Call, look: State, seen: Any) -> Verdict:
                 Code.STALE_STATE, fault.message, (fault,), data={"state": seen, "version": version}
             )
     return PASS
+
+
+async def _plan(call: Call, presented: str, ports: Ports) -> Verdict:
+    """APR-6: the same call, the same look, the same answer."""
+    now, look, impact = ports.clock.now(), call.tool.preview, None
+    if look is not None:
+        arguments = look.arguments.fill({"args": call.arguments})
+        seen = await ports.reader.read(call.principal.tenant, look.tool, arguments)
+        if seen.status is not Status.DONE:
+            text = "the plan could not be checked: its preview cannot be read"
+            return Refusal(Code.DEPENDENCY_UNAVAILABLE, text, retry_after_ms=1_000)
+        impact = seen.data
+    why = plan.wrong(ports.secrets, call, presented, now)
+    if why is None and not plan.same_impact(ports.secrets, call, presented, impact):
+        why = "what this call would do has changed since it was previewed"
+    if why is None:
+        return PASS
+    fresh = plan.described(call, impact)
+    fresh["plan_token"] = plan.issue(ports.secrets, call, impact, now, plan.life_s(ports.approval_s))
+    fault = FieldError("/plan_token", "the plan as it is now", "", f"{why}; look at 'data.preview'")
+    return Refusal(Code.STALE_STATE, fault.message, (fault,), data={"preview": fresh})
 
 
 def _no_version(call: Call) -> Refusal:

@@ -9,7 +9,17 @@ from typing import Any, Literal
 
 from holdfast import config as configuration
 from holdfast import settlement
+from holdfast.approvals import answers
+from holdfast.approvals.release import release
+from holdfast.approvals.tend import tend
 from holdfast.config import Config
+from holdfast.gateway import auditing, policies
+from holdfast.gateway.limits import Standing, standings
+from holdfast.gateway.recall import Recalled, recall
+from holdfast.gateway.watching import tenants_of, view_of
+from holdfast.gateway.why import SCOPE as EXPLAIN
+from holdfast.gateway.why import Explanation
+from holdfast.gateway.why import why as explanation
 from holdfast.gateway.wiring import Adapt, Parts, Store, assemble, functions
 from holdfast.lifecycle import live, receive
 from holdfast.model import defaults
@@ -19,11 +29,14 @@ from holdfast.model.errors import Code, Forbidden, HoldfastError, NotFound, reme
 from holdfast.model.fields import FieldError
 from holdfast.model.observation import Observation, Status
 from holdfast.model.operation import Operation
-from holdfast.model.scopes import covers_all
+from holdfast.model.record import Entry, Proof
+from holdfast.model.scopes import covers, covers_all
 from holdfast.model.vocabulary import State
-from holdfast.ports import Listing
+from holdfast.policy import Bundle, Report
+from holdfast.ports import Listing, Promoted
 from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.system import RandomIds, SystemClock
+from holdfast.telemetry.exposition import Exposition, View
 from holdfast.upstreams.function import FunctionUpstream
 
 log = logging.getLogger(__name__)
@@ -46,7 +59,12 @@ class Gateway:
         self._ports = parts.ports
         self._runtime = parts.runtime
         self._reports = parts.reports
+        self._bundles = parts.bundles
+        self._watching = parts.watching
+        self._auditing = parts.auditing
+        self._pushing: asyncio.Task[None] | None = None
         self._live: dict[str, tuple[Call, asyncio.Task[Observation]]] = {}
+        self._releasing: set[asyncio.Task[None]] = set()
         self._closing = False
         self._housekeeping: asyncio.Task[None] | None = None
 
@@ -57,8 +75,11 @@ class Gateway:
         ready = _configured(config)
         upstreams, clock = functions(ready), SystemClock()
         async with SqliteStore(ready.store_path, clock, approval_s=ready.approvals.expire_s) as store:
-            gateway = cls(assemble(ready, store, upstreams, clock=clock, ids=RandomIds(), adapt=adapt), ready)
+            signs = await asyncio.to_thread(auditing.notary, ready)
+            ports = {"clock": clock, "ids": RandomIds(), "adapt": adapt, "notary": signs}
+            gateway = cls.assemble(ready, store, upstreams, **ports)
             try:
+                await gateway.prepare()
                 yield gateway.start()
             finally:
                 await gateway.close()
@@ -71,20 +92,36 @@ class Gateway:
         ready = _configured(config)
         return cls(assemble(ready, store, upstreams, **ports), ready)
 
+    async def prepare(self) -> None:
+        """Put the configured policies in force where none ever were, and serve what is."""
+        promotion = self._ports.promotion
+        if promotion is not None:
+            await policies.first_start(self.config, self._bundles, self._ports.catalog)
+            await promotion.follow()
+        for note in self.policy_notes():
+            log.warning("%s", note)
+
     def start(self) -> "Gateway":
         if self._housekeeping is None:
             self._housekeeping = asyncio.create_task(self._keep_house(), name="holdfast-housekeeping")
+            pushing = self._watching.keep_pushing(self._ports.clock, self._look)
+            self._pushing = asyncio.create_task(pushing, name="holdfast-metrics")
         return self
 
     async def close(self) -> None:
         """Take nothing new, let what runs finish, and stop."""
+        if self._releasing:  # approved a moment ago: still proposed
+            await asyncio.wait(self._releasing, timeout=DRAIN_S)
         self._closing = True
-        if self._housekeeping is not None:
-            self._housekeeping.cancel()
+        for task in (self._housekeeping, self._pushing):
+            if task is not None:
+                task.cancel()
         under_way = [task for _, task in self._live.values()]
         if under_way:
             await asyncio.wait(under_way, timeout=DRAIN_S)
         await self._runtime.close(DRAIN_S)
+        await self._keep_log(sign_now=True)
+        await self._watching.close(self._look)
 
     # --- calls ----------------------------------------------------------------------------
 
@@ -116,6 +153,7 @@ class Gateway:
         call = receive(proposal, self._ports)
         turned_away = self._ingress(call)
         if turned_away is not None:
+            self._ports.telemetry.turned_away(turned_away, call.principal.tenant, "ingress")
             return turned_away
         task = asyncio.create_task(live(call, self._ports, self._runtime))
         self._live[call.nonce] = (call, task)
@@ -141,6 +179,10 @@ class Gateway:
             remedy=remedy(code),
             trace_id=self._ports.ids.trace(),
         )
+
+    def unproposed(self, by: Principal, observation: Observation) -> None:
+        """A server says that what it could not parse would have been a call."""
+        self._ports.telemetry.turned_away(observation, by.tenant, "parse")
 
     def _ingress(self, call: Call) -> Observation | None:
         """Before everything else, and without a record: this is what keeps the rest standing."""
@@ -188,7 +230,7 @@ class Gateway:
         code = Code.APPROVAL_REQUIRED
         status, text = Status.HELD, "waiting for approval"
         if asked is not None and asked.answer is Answer.APPROVED:
-            text = "approved; call again with the same key"
+            text = _approved(asked)
         elif asked is not None and asked.answer is not Answer.PENDING:
             status, code, text = Status.REFUSED, Code.APPROVAL_DENIED, "denied; this key stays denied"
         return Observation(
@@ -209,6 +251,15 @@ class Gateway:
         """What `doctor` should tell about the catalog."""
         return list(self._reports)
 
+    async def metrics(self, by: Principal) -> bytes:
+        """What was counted so far, as Prometheus text: everybody's, or what `by` may see of it."""
+        return (await self._look(view_of(by, self.config, self.identity))).text()
+
+    async def _look(self, view: View | None = None) -> Exposition:
+        whole = view or View(labelled=self.config.telemetry.tenant_label)
+        tenants = sorted(tenants_of(self.identity) | {"default"})
+        return await self._watching.shown(whole, self._ports, self._runtime, len(self._live), tenants)
+
     async def ready(self) -> dict[str, str | bool]:
         if self._closing:
             return {"ready": False, "store": "closing"}
@@ -217,6 +268,24 @@ class Gateway:
         except HoldfastError as error:
             return {"ready": False, "store": str(error)}
         return {"ready": True, "store": "ok", "policy": self._ports.policy.version}
+
+    async def why(
+        self, principal: Principal, tool: str, arguments: Mapping[str, Any] | str | bytes | None = None
+    ) -> Explanation:
+        """Why this caller may not do that, and the smallest change that would let them.
+
+        In full for those who hold `holdfast:explain`, operators, and people who are here themselves; others
+        learn whether it is allowed and whom to ask.
+        """
+        proposal = Proposal(
+            tool=tool,
+            arguments={} if arguments is None else arguments,
+            principal=principal,
+            environment=self.config.environment,
+            preview=True,
+        )
+        told = covers(principal.scopes, EXPLAIN) or "user" in principal.roles or self._operates(principal)
+        return await explanation(proposal, self._ports, blind=arguments is None, told=told)
 
     # --- operating ------------------------------------------------------------------------
 
@@ -235,6 +304,7 @@ class Gateway:
         said = settlement.by_person(found, outcome == "committed", by.user, note)
         if not await self._ports.ledger.settle(found, said):
             raise HoldfastError(f"call {call_id!r} changed in the meantime; look at it again")
+        self._ports.telemetry.settled(found, said)
         return await self.find(by, call_id) or settlement.current(found)
 
     async def halt(self, by: Principal, target: str, note: str = "") -> None:
@@ -266,22 +336,37 @@ class Gateway:
 
     async def approvals(self, by: Principal) -> Sequence[Approval]:
         """Open questions in this tenant that `by` asked or could answer."""
-        return [
-            asked
-            for asked in await self._ports.approvals.open(by.tenant)
-            if asked.ref.principal == by.id or asked.requester == by.user or by.roles & set(asked.need)
-        ]
+        return await answers.listed(by, self._ports)
+
+    async def approval(self, by: Principal, approval_id: str) -> Approval | None:
+        """One question, open or answered; None when there is none that `by` may see."""
+        return await answers.looked_up(by, approval_id, self._ports)
 
     async def decide(self, by: Principal, approval_id: str, approve: bool, note: str = "") -> Approval:
         """Answer an approval; nobody above `user` answers their own."""
-        asked = await self._ports.approvals.get(by.tenant, approval_id)
-        if asked is None:
-            raise NotFound(f"there is no approval {approval_id!r} here")
-        role = asked.role_of(by)
-        if role is None:
-            wanted = ", ".join(sorted(asked.need))
-            raise Forbidden(f"approval {approval_id!r} needs another person with a role of: {wanted}")
-        return await self._ports.approvals.decide(asked, by, role, approve, note)
+        answered = await answers.decide(by, approval_id, approve, note, self._ports)
+        self._ports.telemetry.decided(answered)
+        if answered.answer is Answer.APPROVED and answered.release == "gateway":
+            self._release(answered)
+        return answered
+
+    def _release(self, given: Approval) -> None:
+        """Propose an approved call again, in a task of its own: nobody waits for it."""
+
+        async def released() -> None:
+            try:
+                await release(given, self._ports, self.identity.again, self.propose)
+            except Exception:
+                log.exception("call %s could not be released; it is tried again", given.call_id)
+
+        task = asyncio.create_task(released())
+        self._releasing.add(task)
+        task.add_done_callback(self._releasing.discard)
+
+    async def budgets(self, by: Principal) -> list[Standing]:
+        """What is left of every budget: everybody's for an operator, else one's own."""
+        accounts, now = await self._ports.ledger.budgets(by.tenant), self._ports.clock.now()
+        return standings(self._ports.budgets, accounts, by, self._operates(by), now)
 
     def _operates(self, by: Principal) -> bool:
         """An operator; where there is none, the person at the terminal."""
@@ -311,6 +396,90 @@ class Gateway:
             raise NotFound(f"there is no call {call_id!r} of yours in the ledger")
         return found
 
+    # --- policies -------------------------------------------------------------------------
+
+    async def promote(self, by: Principal, bundle: Bundle, note: str = "") -> bool:
+        """Put a bundle in force everywhere; False when it is already, ConfigError when it cannot be."""
+        self._need_operator(by)
+        done = await policies.promote(bundle, self._ports.catalog, self._bundles, by.user, note)
+        await self._follow()
+        return done
+
+    async def rollback(self, by: Principal, note: str = "") -> Promoted:
+        """Go back to the bundle that was in force before this one."""
+        self._need_operator(by)
+        back = await policies.rollback(self._bundles, by.user, note)
+        await self._follow()
+        return back
+
+    async def promotions(self) -> Sequence[Promoted]:
+        """Every promotion, newest first."""
+        return await self._bundles.list()
+
+    def examine(self, bundle: Bundle) -> Report:
+        """What is in a bundle, and what keeps it from being put in force here."""
+        return policies.examine(bundle, self._ports.catalog)
+
+    def policy_notes(self) -> list[str]:
+        """What an operator should know about the policies in force."""
+        return policies.notes(self.config, self._ports.policy)
+
+    async def _follow(self) -> None:
+        if self._ports.promotion is not None:
+            await self._ports.promotion.follow()
+
+    # --- the log --------------------------------------------------------------------------
+
+    async def audit(self, by: Principal, at: float, after: int, limit: int) -> Sequence[Entry]:
+        """The records of `by`'s tenant from a time on, in the order of their times."""
+        self._need_auditor(by)
+        return await self._auditing.since(by.tenant, at, after, limit)
+
+    async def audit_of(self, by: Principal, call_id: str, after: int, limit: int) -> Sequence[Entry]:
+        """The records of one call, in the order of the tree."""
+        self._need_auditor(by)
+        return await self._auditing.of_call(by.tenant, call_id, after, limit)
+
+    async def prove(self, by: Principal, record: str) -> Proof:
+        """That a record of `by`'s tenant is in the log, for somebody who sees nothing else of it."""
+        self._need_auditor(by)
+        return await self._auditing.proof(by.tenant, record)
+
+    async def recall(self, by: Principal, call_id: str) -> Recalled:
+        """How a past call was decided, and whether it would be decided the same now."""
+        entries = await self.audit_of(by, call_id, -1, auditing.CALL_RECORDS)
+        if not entries:
+            raise NotFound(f"there are no records of a call {call_id!r} here")
+        return await recall(by.tenant, call_id, entries, self._ports, self._bundles)
+
+    async def note_export(self, by: Principal, tenant: str | None, since: float | None) -> None:
+        """Record that somebody takes the log away; without a tenant, everybody's."""
+        self._need_auditor(by)
+        if tenant != by.tenant and not tenants_of(self.identity) <= {by.tenant}:
+            self._need_operator(by)
+        await self._auditing.note(tenant or auditing.ALL_TENANTS, "export", by.user, since=since)
+
+    async def erase(self, by: Principal, tenant: str) -> bool:
+        """Make everything stored for a tenant unreadable; its proofs stay. False when nothing was kept."""
+        self._need_operator(by)
+        return await self._auditing.erase(tenant, by.user)
+
+    def _need_auditor(self, by: Principal) -> None:
+        if not (covers(by.scopes, auditing.SCOPE) or self._operates(by)):
+            raise Forbidden(
+                f"{by.user!r} may not read the log; this needs the scope {auditing.SCOPE!r}"
+                " or the role 'operator'"
+            )
+
+    async def _keep_log(self, *, prune: bool = False, sign_now: bool = False) -> None:
+        """Calls go on without this, so that a full disk beside the store is not theirs."""
+        try:
+            await self._auditing.tidy(sign_now=sign_now)
+            if prune:
+                await self._auditing.prune(self.config, tenants_of(self.identity) | {"default"})
+        except HoldfastError as error:
+            log.error("audit: %s", error)
+
     # --- housekeeping ---------------------------------------------------------------------
 
     async def _keep_house(self) -> None:
@@ -330,6 +499,14 @@ class Gateway:
         for call, _ in list(self._live.values()):
             if call.id in wanted:
                 _stop(call)
+        if self._ports.promotion is not None:
+            await self._ports.promotion.follow()
+        await tend(self._ports)
+        for given in await self._ports.approvals.releasable():
+            self._release(given)
+        await self._ports.ledger.count_lost_reads()
+        await self._auditing.notice_erasures()
+        await self._keep_log(prune=forget)
         if forget:
             await self._ports.ledger.forget()
         return await settlement.sweep(self._ports)
@@ -339,6 +516,14 @@ def _configured(config: Source) -> Config:
     if isinstance(config, str | os.PathLike):
         return configuration.load(config)
     return config if isinstance(config, Config) else configuration.parse(config)
+
+
+def _approved(asked: Approval) -> str:
+    if asked.said:
+        return f"approved, and refused when it was proposed again: {asked.said}"
+    if asked.release == "gateway":
+        return "approved; the gateway is about to run it"
+    return "approved; call again with the same key"
 
 
 def _stop(call: Call) -> str:

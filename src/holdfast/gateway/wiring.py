@@ -11,13 +11,15 @@ from holdfast.catalog.catalog import MemoryCatalog
 from holdfast.catalog.lint import lint
 from holdfast.config import Config
 from holdfast.execution.runtime import Runtime
+from holdfast.gateway import limits, policies
+from holdfast.gateway.auditing import Auditing
 from holdfast.gateway.readings import Readings
+from holdfast.gateway.watching import Watching
 from holdfast.identity import Identity
 from holdfast.identity import build as build_identity
 from holdfast.model.strict_json import Limits
-from holdfast.model.vocabulary import Environment
-from holdfast.policy import DenyAll, Starter
-from holdfast.ports import Approvals, Clock, Controls, Ids, Ledger, Policy, Ports, Secrets
+from holdfast.ports import Approvals, Audit, Bundles, Clock, Controls, Ids, Ledger, Policy, Ports, Secrets
+from holdfast.records.checkpoint import Notary
 from holdfast.system import TokenIngress
 from holdfast.upstreams.function import FunctionUpstream, load
 
@@ -37,6 +39,10 @@ class Store(Protocol):
     @property
     def controls(self) -> Controls: ...
     @property
+    def audit(self) -> Audit: ...
+    @property
+    def bundles(self) -> Bundles: ...
+    @property
     def secrets(self) -> Secrets: ...
 
 
@@ -47,6 +53,9 @@ class Parts:
     ports: Ports
     runtime: Runtime
     identity: Identity
+    watching: Watching
+    auditing: Auditing
+    bundles: Bundles
     reports: tuple[str, ...]
 
 
@@ -67,6 +76,7 @@ def assemble(
     ids: Ids,
     policy: Policy | None = None,
     adapt: Adapt | None = None,
+    notary: Notary | None = None,
 ) -> Parts:
     """Put the parts together. No I/O: what needs opening was opened before."""
     offered = [o for namespace, upstream in upstreams.items() for o in offers(namespace, upstream.tools)]
@@ -74,9 +84,15 @@ def assemble(
     catalog.register(offered)
     reader = Readings(config.environment)
     who = build_identity(config.auth.model_dump())
+    served = None
+    if policy is None:
+        build = policies.builder(config, catalog, ids, who)
+        policy = served = policies.served(config, store.bundles, ids, build)
+    watching = Watching(config.telemetry, clock, store.secrets)
     ports = Ports(
         catalog=catalog,
-        policy=policy or _policy(config, ids),
+        policy=policy,
+        promotion=served,
         ledger=store.ledger,
         approvals=store.approvals,
         controls=store.controls,
@@ -86,6 +102,7 @@ def assemble(
         ingress=TokenIngress(config.limits.ingress.rate, config.limits.ingress.burst),
         clock=clock,
         ids=ids,
+        telemetry=watching.watch,
         limits=Limits(
             max_bytes=config.limits.body_bytes,
             max_depth=config.limits.depth,
@@ -93,21 +110,27 @@ def assemble(
             max_keys=config.limits.keys,
         ),
         approval_s=config.approvals.expire_s,
+        release=config.approvals.release,
+        chain=config.approvals.chain,
+        budgets=limits.budgets(config),
+        rates=limits.rates(config),
         base_url=config.base_url or "",
     )
     runtime = Runtime(upstreams=upstreams, clock=clock)
     if adapt is not None:
         ports, runtime = adapt(ports, runtime)
+    if served is not None:
+        served.caches.append(runtime.cache.clear)
     reader.bind(ports, runtime)
-    return Parts(ports=ports, runtime=runtime, identity=who, reports=(*_unmet(catalog), *_reports(offered)))
-
-
-def _policy(config: Config, ids: Ids) -> Policy:
-    if config.environment is Environment.DEV and config.auth.mode == "local":
-        log.warning("the starter policy is in force: for development on this machine only")
-        return Starter(ids, threshold=config.trust_threshold, critical_scopes=config.critical_scopes)
-    log.warning("no policy is loaded: every call is refused")
-    return DenyAll(ids)
+    return Parts(
+        ports=ports,
+        runtime=runtime,
+        identity=who,
+        watching=watching,
+        auditing=Auditing(store.audit, notary, clock),
+        bundles=store.bundles,
+        reports=(*_unmet(catalog), *_reports(offered)),
+    )
 
 
 def _unmet(catalog: MemoryCatalog) -> list[str]:

@@ -120,6 +120,17 @@ class Identity:
         people = [p for p in (*self.people.values(), *self._unlisted()) if p.tenant == tenant]
         return frozenset(p.name for p in people if role == "user" or role in p.roles)
 
+    def again(self, was: Principal) -> Principal | None:
+        """The same caller as they stand now, with no more than they had; None when they are gone."""
+        try:
+            person = self._person(was.user)
+            now = self._standing(person, was.agent)
+        except Unauthenticated:
+            return None
+        if person.tenant != was.tenant:
+            return None
+        return replace(now, scopes=intersect(now.scopes, was.scopes), trust=min(now.trust, was.trust))
+
     # --- the two modes ----------------------------------------------------------------
 
     def _by_name(self, headers: Mapping[str, str]) -> Principal:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import unquote
 
+from holdfast.model import defaults
 from holdfast.model.call import Decision, Principal
 from holdfast.model.observation import ApprovalRef
 from holdfast.model.operation import OperationRef
@@ -14,6 +15,8 @@ from holdfast.model.vocabulary import Floor
 
 Need = Mapping[str, int]
 """How many people of which role must say yes."""
+Chain = tuple[tuple[str, ...], ...]
+"""Groups of roles, each standing in for those before it once a question was escalated to it."""
 
 
 class Answer(StrEnum):
@@ -53,6 +56,13 @@ class Vote:
     approve: bool
     note: str
     at: float
+    via: str = ""
+    """The role the person holds, where it stands in for `role`."""
+
+    @property
+    def held(self) -> str:
+        """The role the person must still have when the answer is used."""
+        return self.via or self.role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +79,15 @@ class Approval:
     created_at: float
     expires_at: float
     used: bool = False
+    level: int = 0
+    """How often it was escalated."""
+    release: str = "caller"
+    tries: int = 0
+    """How often the gateway has proposed the call again."""
+    said: str = ""
+    """Why that came to nothing."""
+    token: str | None = None
+    """Proof of the answer, for whoever gave it."""
 
     @property
     def missing(self) -> dict[str, int]:
@@ -84,19 +103,45 @@ class Approval:
         """The person in whose name the call was proposed."""
         return unquote(self.ref.principal.partition("/")[0])
 
-    def role_of(self, person: Principal) -> str | None:
-        """In which needed role `person` may answer, if any.
+    def role_of(self, person: Principal, chain: Chain = ()) -> tuple[str, str] | None:
+        """In which needed role `person` may answer, and the role that stands in for it, if any.
 
         Nobody approves their own call, except that `user` is the caller's own consent,
         given where an agent cannot stand in: identity hands out that role only there.
         """
         for role in self.missing or self.need:
-            if role not in person.roles:
+            if (role == "user") != (person.user == self.requester):
                 continue
-            if (role == "user") == (person.user == self.requester):
-                return role
+            if role in person.roles:
+                return role, ""
+            for other in stand_ins(role, chain, self.level):
+                if other in person.roles:
+                    return role, other
         return None
 
     def shown(self, base_url: str) -> ApprovalRef:
         expires = datetime.fromtimestamp(self.expires_at, UTC).isoformat()
         return ApprovalRef(self.id, f"{base_url}/v1/approvals/{self.id}", expires)
+
+
+def stand_ins(role: str, chain: Chain, level: int) -> tuple[str, ...]:
+    """Who may answer for `role` after so many escalations: every later group that was reached."""
+    for place, group in enumerate(chain):
+        if role in group:
+            return tuple(other for later in chain[place + 1 : level + 1] for other in later)
+    return ()
+
+
+def due_level(approval: Approval, now: float, chain: Chain) -> int:
+    """How far a question should be escalated by now; FIG-1.
+
+    The second group is asked at a share of the question's life, the others evenly over what is left of it.
+    """
+    life = approval.expires_at - approval.created_at
+    if len(chain) < 2 or life <= 0:
+        return 0
+    share, first = (now - approval.created_at) / life, defaults.ESCALATION_SHARE
+    if share < first:
+        return 0
+    step = (1 - first) / (len(chain) - 1)
+    return min(1 + int((share - first) / step + 1e-9), len(chain) - 1)

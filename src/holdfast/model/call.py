@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from holdfast.model.operation import Operation, OperationRef
 from holdfast.model.stage import Stage
+from holdfast.model.trail import Parent, Trail
 from holdfast.model.vocabulary import Effect, Environment, Floor, KeySource, SafetyMode, ToolStatus
 
 if TYPE_CHECKING:
@@ -51,8 +52,14 @@ class Proposal:
     deadline_ms: int | None = None
     if_match: str | None = None
     approval_token: str | None = None
+    plan_token: str | None = None
+    """What a preview promised: the call runs only while that still holds (APR-6)."""
+    release: str | None = None
+    """Who proposes the call again once it is approved, `caller` or `gateway`; None: as configured."""
     preview: bool = False
     trace_id: str | None = None
+    parent: Parent | None = None
+    """The span this was proposed in, where the caller told one."""
     environment: Environment = Environment.DEV
     safety_mode: SafetyMode = SafetyMode.NORMAL
     request_key: str | None = None
@@ -106,6 +113,12 @@ class Call:
     version_problem: str | None = None  # resolve: told only after authorize
     dispatched_at: float | None = None
     attempts: int = 0
+    misfit: bool = False  # verify: the answer did not fit its contract
+    recorded: bool = False
+    """Its record is written: what happened can be looked up."""
+    trail: Trail | None = None
+    """Where its time went; only of a sampled call."""
+    upstream_key: str | None = None  # claim: what the upstream knows the operation by
     work: Any = None
     """The attempt under way, so that a read can be cancelled."""
     earlier: Operation | None = None  # resolve: what the ledger already knows of this key
@@ -113,6 +126,8 @@ class Call:
     key: str | None = None  # resolve
     key_source: KeySource | None = None  # resolve
     commitment: str | None = None  # arguments
+    before: Any = None  # state: the target as it was read, where the contract says how
+    retries: int | None = None  # limits: no more than a budget has left; None: as the contract says
     # ----------------------------------------------------------------------
     tool: "Tool" = field(init=False, repr=False)  # resolve
     status: ToolStatus = field(init=False, repr=False)  # resolve

@@ -185,7 +185,7 @@ class Probe(Part):
 
     read: Reading
     committed: Cel
-    """True over `args`, `key` and `state` when the effect happened."""
+    """True over `args`, `key` (as the upstream got it) and `state` when the effect happened."""
     result: Cel | None = None
     """Rebuilds the tool's answer from `state`, `args` and `key`."""
     settle_after_s: float = Field(default=defaults.SETTLE_AFTER_S, ge=0)

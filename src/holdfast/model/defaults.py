@@ -82,6 +82,9 @@ SETTLE_AFTER_S = _figure(
     "a negative probe counts this long after the attempt's deadline, when the contract is silent",
 )
 SWEEP_S = _figure("sweep_s", 2.0, "s", "between looks for operations whose worker died")
+CHECKPOINT_S = _figure(
+    "checkpoint_s", 10.0, "s", "between signed checkpoints of the audit log, while records come in"
+)
 HEALTH_WINDOW_S = _figure("health_window_s", 900.0, "s", "window of the health score")
 LATENCY_ALERT = _figure("latency_alert", 2.0, "x baseline", "a p99 latency beyond this raises an alert")
 ERROR_ALERT = _figure("error_alert", 0.05, "share", "an error rate beyond this raises an alert")
@@ -117,6 +120,11 @@ INGRESS_RATE = _figure(
 )
 INGRESS_BURST = _figure("ingress_burst", 4000.0, "proposals", "and at once")
 OPEN_ASKS = _figure("open_asks", 50, "approvals", "open approvals per principal")
+OPEN_ASKS_TASK = _figure("open_asks_task", 20, "approvals", "open approvals per task of a principal")
+PLAN_S = _figure("plan_s", 900.0, "s", "how long a plan token holds, and never less than an approval")
+RELEASE_RETRY_S = _figure(
+    "release_retry_s", 5.0, "s", "before the gateway tries to release an approved call again; doubles each time"
+)
 BODY_BYTES = _figure("body_bytes", 1_048_576, "bytes", "largest request body")
 BODY_DEPTH = _figure("body_depth", 32, "levels", "deepest nesting of arguments")
 BODY_STRING = _figure("body_string", 262_144, "characters", "longest string in arguments")

@@ -8,10 +8,16 @@ class Invocation:
     """Handed to a function that has a parameter of this type; never part of its schema."""
 
     key: str | None
-    """The operation's key, the same on every attempt: pass it on to whatever deduplicates by it."""
+    """The operation's own key, the same on every attempt: pass it on to whatever deduplicates by it.
+
+    It is the caller's key with a mark of tenant, principal and tool, since two callers may use one key.
+    """
     call_id: str
     tenant: str
     trace_id: str
     attempt: int
     deadline_s: float
     """Seconds left when the attempt began."""
+    traceparent: str | None = None
+    """W3C trace context of this attempt: send it on as the header of that name."""
+    tracestate: str | None = None

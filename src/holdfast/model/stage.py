@@ -7,6 +7,8 @@ staged write that fails becomes the refusal of the gate that staged it.
 
 from dataclasses import dataclass
 
+from holdfast.model.limits import Amount, Bucket, Limit
+
 
 @dataclass(frozen=True, slots=True)
 class TakeRate:
@@ -15,6 +17,17 @@ class TakeRate:
     bucket: str
     calls: float
     per_s: float
+    shared: bool = False
+    """One bucket for all tenants."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReserveBudget:
+    """Set `ask` aside until the outcome is known, if it still fits under `limit`."""
+
+    bucket: Bucket
+    ask: Amount
+    limit: Limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,4 +37,11 @@ class UseGrant:
     approval_id: str
 
 
-Stage = TakeRate | UseGrant
+@dataclass(frozen=True, slots=True)
+class PolicyVersion:
+    """The bundle the call was judged under must still be the one in force; nothing is written (DEC-5)."""
+
+    promoted: str | None
+
+
+Stage = TakeRate | ReserveBudget | UseGrant | PolicyVersion

@@ -1,9 +1,11 @@
 """What does the audit keep of a call?
 
 S1's fifteen fields, in our words. Never a raw argument, a result or a field error's value: arguments and
-outcome appear as keyed commitments (CON-6), so a record proves what was said without saying it.
+outcome appear as keyed commitments (CON-6), so a record proves what was said without saying it. What policy
+judged is kept sealed: it can be judged again (AUD-3) for as long as its tenant's key is kept.
 """
 
+from base64 import b64encode
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -16,6 +18,7 @@ from holdfast.model.errors import Code
 from holdfast.model.observation import Observation, Status
 from holdfast.model.stage import UseGrant
 from holdfast.model.tool import Tool
+from holdfast.ports import Secrets
 
 _DENIALS = frozenset({Code.PERMISSION_DENIED, Code.POLICY_VIOLATION, Code.APPROVAL_DENIED})
 _KINDS: dict[type, str] = {dict: "object", list: "array", str: "string", bool: "boolean", int: "number"}
@@ -28,14 +31,15 @@ class _Facts(NamedTuple):
     operation: str
     mutation_class: str
     declared: list[dict[str, str]]
+    contract_digest: str | None = None
 
 
 _FACTS: dict[str, _Facts] = {}
 _MOST_FACTS = 4096  # contracts in use are few; old versions need not be remembered
 
 
-def intent_body(call: Call, at: float) -> str:
-    """A call about to run."""
+def intent_body(call: Call, at: float, secrets: Secrets | None = None) -> str:
+    """A call about to run; with `secrets`, what policy judged is kept too."""
     facts, principal = _facts(call.tool), call.principal
     return dumps(
         {
@@ -56,6 +60,8 @@ def intent_body(call: Call, at: float) -> str:
             "error_code": None,
             "nonce": call.nonce,
             "policy_decision_id": _decision_id(call),
+            "contract_digest": facts.contract_digest,
+            "decision": _decision(call, secrets),
         }
     )
 
@@ -67,6 +73,7 @@ def outcome_body(
     code: Code | None,
     output_commitment: str | None,
     state: str | None = None,
+    secrets: Secrets | None = None,
 ) -> str:
     """A call that ran, was refused, held or replayed; `code` may say more than the caller was told."""
     tool: Tool | None = getattr(call, "tool", None)  # a call refused early has none
@@ -94,8 +101,10 @@ def outcome_body(
             "policy_decision_id": _decision_id(call),
             "attempts": observation.attempts,
             "replayed": observation.replayed,
-            "state": state,
+            "state": None if call.operation is None else state,  # of the operation, where there is one
             "alarms": call.alarms,
+            "contract_digest": facts.contract_digest,
+            "decision": None if secrets is None else _decision(call, secrets),
         }
     )
 
@@ -126,7 +135,8 @@ def _facts(tool: Tool) -> _Facts:
             for entry in promise.manifest
         ]
         kind = mutation_class(promise.effect, promise.undo)
-        found = _Facts(f"{contract.tool}@{contract.version}", contract.identity.name, kind, declared)
+        name = f"{contract.tool}@{contract.version}"
+        found = _Facts(name, contract.identity.name, kind, declared, contract.digest)
         if len(_FACTS) >= _MOST_FACTS:
             _FACTS.clear()
         _FACTS[contract.digest] = found
@@ -138,6 +148,24 @@ def _grant(call: Call) -> str | None:
         if isinstance(stage, UseGrant):
             return stage.approval_id
     return None
+
+
+def _decision(call: Call, secrets: Secrets | None) -> dict[str, Any] | None:
+    """What policy said, and sealed, what it was asked."""
+    decision = getattr(call, "decision", None)
+    if decision is None:
+        return None
+    told = {
+        "version": decision.version,
+        "allow": decision.allow,
+        "floor": decision.floor,
+        "need": dict(decision.need),
+        "risk": decision.risk,
+        "policies": decision.policies,
+    }
+    if decision.facts is not None and secrets is not None:
+        told["facts"] = b64encode(secrets.seal(call.principal.tenant, orjson.dumps(decision.facts))).decode()
+    return told
 
 
 def _decision_id(call: Call) -> str | None:

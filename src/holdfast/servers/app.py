@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.gateway import Gateway
-from holdfast.servers import jsonrpc, operate, pages, rest
+from holdfast.servers import audit, jsonrpc, operate, pages, rest
 from holdfast.servers.answers import TransportError, refused
 from holdfast.servers.guard import Guard
 from holdfast.servers.visit import Handler, Visit, authenticate
@@ -28,11 +28,15 @@ GOVERNED: Mapping[str, Mapping[str, Handler]] = {
     "/v1/calls/{id}/cancel": {"POST": operate.cancel},
     "/v1/calls/{id}/settle": {"POST": operate.settle},
     "/v1/tools": {"GET": rest.tools},
+    "/v1/why": {"GET": rest.why, "POST": rest.why_with_arguments},
     "/v1/approvals": {"GET": operate.approvals},
     "/v1/approvals/{id}": {"GET": operate.approval},
     "/v1/approvals/{id}/decision": {"POST": operate.decide},
     "/v1/halts": {"GET": operate.halts, "POST": operate.halt},
     "/v1/halts/{target:path}": {"DELETE": operate.resume},  # a principal's name has a slash in it
+    "/v1/audit": {"GET": audit.records},
+    "/v1/audit/proof/{record}": {"GET": audit.proof},
+    "/metrics": {"GET": operate.metrics},
     "/rpc": {"POST": jsonrpc.rpc},
 }
 
@@ -41,10 +45,7 @@ PUBLIC: Mapping[str, Mapping[str, Page]] = {
     "/health": {"GET": pages.health},
     "/ready": {"GET": pages.ready},
     "/openapi.json": {"GET": pages.openapi},
-    "/metrics": {"GET": pages.no_metrics},
     "/mcp": {"GET": pages.not_built, "POST": pages.not_built},
-    "/v1/audit": {"GET": pages.not_built},
-    "/v1/audit/proof/{record}": {"GET": pages.not_built},
 }
 
 

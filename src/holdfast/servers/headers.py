@@ -11,13 +11,11 @@ from typing import Any
 from starlette.datastructures import Headers
 
 from holdfast.model.fields import FieldError, pointer
+from holdfast.model.trail import Parent, incoming
 
 SAME_AS = {"Idempotency-Key": "key", "If-Match": "if_match", "X-Holdfast-Session": "session"}
 """Headers that stand for a member of the body."""
 
-_TRACEPARENT = re.compile(
-    r"(?P<version>[0-9a-f]{2})-(?P<trace>[0-9a-f]{32})-(?P<parent>[0-9a-f]{16})-[0-9a-f]{2}(?P<more>-.*)?"
-)
 _QUOTED = re.compile(r'"(?:[^"\\]|\\["\\])*"')
 _ESCAPED = re.compile(r"\\(.)")
 
@@ -47,14 +45,9 @@ def completed(body: Mapping[str, Any], headers: Headers) -> dict[str, Any]:
     return {**{member: values[0] for member, values in said(headers).items()}, **body}
 
 
-def trace_id(headers: Headers) -> str | None:
-    """The trace of a W3C `traceparent`; a bad one is ignored, as its standard asks."""
-    match = _TRACEPARENT.fullmatch(headers.get("traceparent", "").strip())
-    if match is None or match["version"] == "ff" or (match["version"] == "00" and match["more"]):
-        return None
-    if not match["trace"].strip("0") or not match["parent"].strip("0"):
-        return None
-    return match["trace"]
+def trace(headers: Headers) -> tuple[str, Parent] | None:
+    """The trace and the span a request was made in, by its W3C `traceparent` and `tracestate`."""
+    return incoming(headers.get("traceparent", ""), ",".join(headers.getlist("tracestate")))
 
 
 def _own(body: Mapping[str, Any], member: str) -> list[str]:

@@ -47,7 +47,9 @@ async def rpc(visit: Visit) -> Response:
     try:
         body = await visit.json()
     except ParseError as error:
-        return answer(_error(None, _observed_error(visit.unparsed(error))))
+        unread = visit.unparsed(error)
+        visit.gateway.unproposed(visit.principal, unread)
+        return answer(_error(None, _observed_error(unread)))
     reply: Any
     if not isinstance(body, list):
         reply = await _reply(visit, body)
@@ -130,7 +132,8 @@ async def tools_list(visit: Visit, params: dict[str, Any]) -> Any:
 
 
 async def tools_call(visit: Visit, params: dict[str, Any]) -> Any:
-    visit.refuse(visit.check_call(params))
+    with visit.proposing():
+        visit.refuse(visit.check_call(params))
     observation = await visit.call(params)
     if observation.status in GOOD:
         return _verbatim(observation)

@@ -42,10 +42,21 @@ def page(visit: Visit, wanted: dict[str, Any]) -> dict[str, Any]:
         if (place := _place(listing)) > after and _mentions(listing, words)
     ]
     more = len(rest) > size
-    return {
+    found: dict[str, Any] = {
         "tools": [shown(listing) for _, listing in rest[:size]],
         "next_cursor": _cursor(rest[size - 1][0]) if more else None,
     }
+    return found if rest else {**found, "hint": _hint(visit, words, after)}
+
+
+def _hint(visit: Visit, words: list[str], after: "Place") -> str:
+    """An empty list never stands alone: it says what it is empty of. POL-7."""
+    if not visit.gateway.tools(visit.principal):
+        return (
+            "you hold no scope for any tool here; ask an operator, "
+            "or for one tool that you know of: GET /v1/why?tool=NAME"
+        )
+    return "no tool that you may use mentions all these words" if words else "there are no more tools"
 
 
 Place = tuple[str, str]

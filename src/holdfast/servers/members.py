@@ -4,7 +4,7 @@ Every fault is reported at once. Checked by hand: this stands before every call.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -35,8 +35,8 @@ def text(*, required: bool = False) -> Member:
     return Member("a string", _is_text, required)
 
 
-def choice(*words: str) -> Member:
-    return Member("one of " + ", ".join(f"'{word}'" for word in words), words.__contains__, required=True)
+def choice(*words: str, required: bool = True) -> Member:
+    return Member("one of " + ", ".join(f"'{word}'" for word in words), words.__contains__, required)
 
 
 WHOLE = Member("a whole number of at least 1", _is_whole)
@@ -60,12 +60,17 @@ CALL: Members = {
     "deadline_ms": WHOLE,
     "if_match": text(),
     "approval_token": text(),
+    "plan_token": text(),
+    "release": choice("caller", "gateway", required=False),
     "preview": FLAG,
 }
 DECISION: Members = {"decision": choice("approve", "deny"), "note": text()}
 SETTLEMENT: Members = {"outcome": choice("committed", "no-effect"), "note": text(required=True)}
 HALT: Members = {"target": text(required=True), "note": text()}
 LISTING: Members = {"q": text(), "cursor": text(), "limit": WHOLE}
+AUDIT: Members = {"call": text(), "since": text(), "cursor": text(), "limit": WHOLE}
+WHY_TOOL: Members = {"tool": text(required=True)}
+WHY: Members = {**WHY_TOOL, "arguments": replace(ARGUMENTS, required=False)}
 FOUND_CALL: Members = {"call_id": text(required=True)}
 
 

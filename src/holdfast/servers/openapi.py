@@ -110,8 +110,11 @@ def _call_headers() -> list[dict[str, Any]]:
         {"name": name, "in": "header", "schema": TEXT, "description": f"stands for '{member}' of the body"}
         for name, member in SAME_AS.items()
     ]
-    trace = {"name": "traceparent", "in": "header", "schema": TEXT, "description": "W3C trace context"}
-    return [*same, trace]
+    traced = [
+        {"name": name, "in": "header", "schema": TEXT, "description": "W3C trace context"}
+        for name in ("traceparent", "tracestate")
+    ]
+    return [*same, *traced]
 
 
 def _later(name: str, about: str, status: int, parameters: list[dict[str, Any]] | None = None) -> Operation:
@@ -172,6 +175,17 @@ PATHS: dict[str, dict[str, Operation]] = {
                 _in_query("cursor", TEXT, "next_cursor of the page before"),
                 _in_query("limit", {"type": "integer", "minimum": 1}, "100 when left out, 500 at most"),
             ],
+        ),
+    },
+    "/v1/why": {
+        "get": _operation(
+            "whyTool",
+            "Why a tool cannot be used",
+            {200: _said("the answer", ref("Explanation")), 400: _said("no tool named", ref("Observation"))},
+            parameters=[{**_in_query("tool", TEXT, "namespace.name"), "required": True}],
+        ),
+        "post": _operation(
+            "why", "Why a call is not allowed", {200: _said("the answer", ref("Explanation"))}, body="Why"
         ),
     },
     "/v1/approvals": {
@@ -253,10 +267,36 @@ PATHS: dict[str, dict[str, Operation]] = {
             public=True,
         ),
     },
-    "/metrics": {"get": _later("metrics", "Prometheus metrics", 404)},
+    "/metrics": {
+        "get": _operation(
+            "metrics",
+            "Prometheus metrics, as far as this caller may see them",
+            {
+                200: {"description": "text format 0.0.4", "content": {"text/plain": {"schema": TEXT}}},
+                404: _error("metrics are switched off"),
+            },
+        ),
+    },
     "/mcp": {"get": _later("mcpStream", "MCP", 501), "post": _later("mcp", "MCP", 501)},
-    "/v1/audit": {"get": _later("audit", "The audit log", 501)},
+    "/v1/audit": {
+        "get": _operation(
+            "audit",
+            "The records of this caller's tenant",
+            {200: _said("one page", ref("AuditPage")), 400: _said("bad parameters", ref("Observation"))},
+            parameters=[
+                _in_query("call", TEXT, "only the records of this call"),
+                _in_query("since", TEXT, "only from this time on, in ISO 8601"),
+                _in_query("cursor", TEXT, "next_cursor of the page before"),
+                _in_query("limit", {"type": "integer", "minimum": 1}, "100 when left out, 1000 at most"),
+            ],
+        ),
+    },
     "/v1/audit/proof/{record}": {
-        "get": _later("auditProof", "Proof of one record", 501, [_in_path("record")])
+        "get": _operation(
+            "auditProof",
+            "Proof that a record is in the log",
+            {200: _said("the record and its way to the signed root", ref("AuditProof")), 404: _UNKNOWN},
+            parameters=[_in_path("record")],
+        ),
     },
 }

@@ -8,11 +8,12 @@ from typing import Any
 
 from starlette.responses import Response
 
-from holdfast.model.approval import Approval
+from holdfast.model.approval import Approval, Vote
 from holdfast.model.errors import NotFound
-from holdfast.servers.answers import answer, found
+from holdfast.servers.answers import ALWAYS, answer, found
 from holdfast.servers.members import DECISION, HALT, SETTLEMENT
 from holdfast.servers.visit import Visit
+from holdfast.telemetry.exposition import CONTENT_TYPE
 
 CANCEL_STATUS = {"cancelled": 200, "requested": 202, "too late": 409}
 
@@ -25,10 +26,10 @@ async def approvals(visit: Visit) -> Response:
 async def approval(visit: Visit) -> Response:
     """GET /v1/approvals/{id}: where the observation of a held call points"""
     wanted = visit.request.path_params["id"]
-    for item in await visit.gateway.approvals(visit.principal):
-        if item.id == wanted:
-            return answer(shown(item))
-    raise NotFound(f"no open approval '{wanted[:64]}' is yours to see; it may be answered or expired")
+    found = await visit.gateway.approval(visit.principal, wanted)
+    if found is None:
+        raise NotFound(f"no approval '{wanted[:64]}' is yours to see")
+    return answer(shown(found))
 
 
 async def decide(visit: Visit) -> Response:
@@ -76,6 +77,13 @@ async def resume(visit: Visit) -> Response:
     return answer({"target": target, "halted": False})
 
 
+async def metrics(visit: Visit) -> Response:
+    """GET /metrics"""
+    return Response(
+        await visit.gateway.metrics(visit.principal), headers=ALWAYS, media_type=CONTENT_TYPE
+    )
+
+
 def may_see(visit: Visit, target: str) -> bool:
     """A halt names a tool or a person; who may not know of them may not know of it."""
     if target in ("all", visit.principal.id) or "operator" in visit.principal.roles:
@@ -86,7 +94,10 @@ def may_see(visit: Visit, target: str) -> bool:
 
 def shown(approval: Approval) -> dict[str, Any]:
     """What an approver sees: the packet and the state of the question, not what it is bound to."""
-    return {
+    said: dict[str, Any] = {} if approval.token is None else {"token": approval.token}
+    if approval.said:
+        said["said"] = approval.said
+    return said | {
         "id": approval.id,
         "call_id": approval.call_id,
         "tool": approval.ref.tool,
@@ -95,14 +106,18 @@ def shown(approval: Approval) -> dict[str, Any]:
         "missing": approval.missing,
         "answer": approval.answer,
         "used": approval.used,
-        "votes": [
-            {"person": v.person, "role": v.role, "approve": v.approve, "note": v.note, "at": _time(v.at)}
-            for v in approval.votes
-        ],
+        "votes": [_vote(vote) for vote in approval.votes],
+        "level": approval.level,
+        "release": approval.release,
         "packet": dict(approval.packet),
         "created_at": _time(approval.created_at),
         "expires_at": _time(approval.expires_at),
     }
+
+
+def _vote(vote: Vote) -> dict[str, Any]:
+    said = {"person": vote.person, "role": vote.role, "approve": vote.approve, "note": vote.note}
+    return said | {"at": _time(vote.at)} | ({"via": vote.via} if vote.via else {})
 
 
 def _time(seconds: float) -> str:

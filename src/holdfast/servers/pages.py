@@ -54,11 +54,6 @@ async def openapi(gateway: Gateway, request: Request) -> Response:
     return answer(document())
 
 
-async def no_metrics(gateway: Gateway, request: Request) -> Response:
-    """GET /metrics: 404, so that a scraper reports an absent target and not a broken one"""
-    return answer({"error": "metrics are not built yet", "next": "use /health and /ready until then"}, 404)
-
-
 async def not_built(gateway: Gateway, request: Request) -> Response:
     """The routes of later milestones: 501, so that nobody takes silence for an empty answer"""
     then = "use POST /v1/calls or POST /rpc; /openapi.json lists what there is"

@@ -103,7 +103,13 @@ CALL = record(
         "session": TEXT,
         "deadline_ms": {"type": "integer", "minimum": 1},
         "if_match": {**TEXT, "description": "the version or ETag of the target this call was planned on"},
-        "approval_token": TEXT,
+        "approval_token": {**TEXT, "description": "what an approver's answer carried; optional"},
+        "plan_token": {**TEXT, "description": "of a preview: run only if that still holds"},
+        "release": {
+            "type": "string",
+            "enum": ["caller", "gateway"],
+            "description": "who proposes the call again once it is approved",
+        },
         "preview": {**FLAG, "description": "tell what would happen, and do nothing"},
     },
     "One call of one tool. A member that is null counts as left out.",
@@ -139,12 +145,83 @@ APPROVAL = record(
         "missing": COUNTS,
         "answer": words(Answer),
         "used": FLAG,
-        "votes": many(record({"person": TEXT, "role": TEXT, "approve": FLAG, "note": TEXT, "at": TIME})),
+        "votes": many(
+            record({"person": TEXT, "role": TEXT, "approve": FLAG, "note": TEXT, "at": TIME}, {"via": TEXT})
+        ),
+        "level": {**COUNT, "description": "how often it was escalated"},
+        "release": {"type": "string", "enum": ["caller", "gateway"]},
         "packet": FREE,
         "created_at": TIME,
         "expires_at": TIME,
     },
+    {
+        "token": {**TEXT, "description": "proof of an approval, in the answer to the vote that gave it"},
+        "said": {**TEXT, "description": "why a release by the gateway came to nothing"},
+    },
     about="One question to people.",
+)
+
+POLICY: dict[str, Schema] = {
+    "id": TEXT,
+    "effect": {"type": "string", "enum": ["permit", "forbid"]},
+    "reason": TEXT,
+    "place": {**TEXT, "description": "file:line:column"},
+    "text": TEXT,
+}
+EXPLANATION = record(
+    {"tool": TEXT, "allowed": FLAG, "call_id": {**TEXT, "description": "where this answer is recorded"}},
+    {
+        "decision_id": TEXT,
+        "ask": {**TEXT, "description": "whom to ask, where the rest may not be told"},
+        "gate": TEXT,
+        "code": ref("Code"),
+        "message": TEXT,
+        "need": {**COUNTS, "description": "who would have to approve it"},
+        "policies": many(record(POLICY)),
+        "closest": record({**POLICY, "failing": many(TEXT)}, about="The permit that nearly held."),
+        "changes": {**many(TEXT), "description": "single changes, each of which would allow it"},
+    },
+    "Why a call is allowed or not.",
+)
+
+HEX: Schema = {**TEXT, "pattern": "^[0-9a-f]{64}$"}
+AUDIT_RECORD = record(
+    {
+        "record": {**TEXT, "description": "its name: writer:number"},
+        "leaf": {**COUNT, "description": "its place in the tree"},
+        "call_id": TEXT,
+        "kind": TEXT,
+        "at": TIME,
+        "hash": HEX,
+        "body": FREE,
+    },
+    about="One audit entry, to read.",
+)
+EXACT_RECORD = record(
+    {
+        "tenant": TEXT,
+        "writer": TEXT,
+        "seq": COUNT,
+        "call_id": TEXT,
+        "kind": TEXT,
+        "at": {"type": "number"},
+        "body": {**TEXT, "description": "the exact text that was hashed"},
+        "prev": HEX,
+        "hash": HEX,
+    },
+    about="One audit entry, as it was hashed.",
+)
+AUDIT_PROOF = record(
+    {
+        "record": ref("ExactRecord"),
+        "leaf": COUNT,
+        "size": COUNT,
+        "root": HEX,
+        "path": many(HEX),
+        "checkpoint": {**or_null(TEXT), "description": "the signed note of `root`; null: not anchored yet"},
+        "anchored": FLAG,
+    },
+    about="That a record is in the tree of `size` records; RFC 6962.",
 )
 
 RPC_ID: Schema = {"type": ["string", "number", "null"]}
@@ -192,7 +269,13 @@ SCHEMAS: dict[str, Schema] = {
     "Timing": record({"queued_at": TEXT, "started_at": or_null(TEXT), "completed_at": TEXT}),
     "Call": CALL,
     "Tool": TOOL,
-    "ToolPage": record({"tools": many(ref("Tool")), "next_cursor": or_null(TEXT)}),
+    "ToolPage": record({"tools": many(ref("Tool")), "next_cursor": or_null(TEXT)}, {"hint": TEXT}),
+    "Why": record({"tool": TEXT}, {"arguments": {"type": ["object", "string"]}}, "A call that is not made."),
+    "Explanation": EXPLANATION,
+    "AuditRecord": AUDIT_RECORD,
+    "AuditPage": record({"records": many(ref("AuditRecord")), "next_cursor": or_null(TEXT)}),
+    "AuditProof": AUDIT_PROOF,
+    "ExactRecord": EXACT_RECORD,
     "Approval": APPROVAL,
     "Approvals": record({"approvals": many(ref("Approval"))}),
     "Decision": record({"decision": {"type": "string", "enum": ["approve", "deny"]}}, {"note": TEXT}),

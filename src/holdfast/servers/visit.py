@@ -4,7 +4,8 @@ A visit is one authenticated HTTP request. Nothing of its body is looked at befo
 nothing is parsed before its size is.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from holdfast.model.fields import FieldError
 from holdfast.model.observation import Observation
 from holdfast.model.strict_json import Limits, ParseError, parse
 from holdfast.servers.answers import TransportError, Unacceptable
-from holdfast.servers.headers import completed, disagreements, trace_id
+from holdfast.servers.headers import completed, disagreements, trace
 from holdfast.servers.members import CALL, Members, faults, given
 
 WRAPPING = 3
@@ -65,7 +66,17 @@ class Visit:
 
     def _traced(self, observation: Observation) -> Observation:
         """In the caller's own trace, where the request names one."""
-        return replace(observation, trace_id=trace_id(self.request.headers) or observation.trace_id)
+        told = trace(self.request.headers)
+        return observation if told is None else replace(observation, trace_id=told[0])
+
+    @contextmanager
+    def proposing(self) -> Iterator[None]:
+        """Whatever cannot be used in here would have been a call, and counts as a proposal."""
+        try:
+            yield
+        except Unacceptable as error:
+            self.gateway.unproposed(self.principal, error.observation)
+            raise
 
     def check_call(self, body: Any) -> list[FieldError]:
         """What is wrong with a call as body and headers give it."""
@@ -74,11 +85,13 @@ class Visit:
     async def call(self, body: dict[str, Any]) -> Observation:
         """Proposes what a checked body asks for."""
         members = completed(given(body), self.request.headers)
+        told = trace(self.request.headers)
         return await self.gateway.call(
             members.pop("tool"),
             members.pop("arguments"),
             principal=self.principal,
-            trace_id=trace_id(self.request.headers),
+            trace_id=None if told is None else told[0],
+            parent=None if told is None else told[1],
             **members,
         )
 

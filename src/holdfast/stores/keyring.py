@@ -53,13 +53,14 @@ class Keyring:
         self._macs: dict[tuple[str, str], hmac.HMAC] = {}
         self._nonces = Nonces()
         self._data: dict[str, tuple[AESGCM, bytes]] = {}
+        self._wrapped: dict[str, bytes] = {}
 
     def derive_key(self, tenant: str, parts: Sequence[str]) -> str:
         """A key for an operation the caller has not named; IDM-2."""
         return self._mac(tenant, "operation-key", _joined(parts))
 
     def commitment(self, tenant: str, data: bytes) -> str:
-        """Proves later what `data` was, and tells nobody who lacks the key."""
+        """Proves later what `data` was, and tells nobody who lacks the key; nor anybody once it is erased."""
         return self._mac(tenant, "commitment", data)
 
     def seal(self, tenant: str, data: bytes) -> bytes:
@@ -76,6 +77,17 @@ class Keyring:
                 f"a payload of tenant '{tenant}' cannot be read: it was changed, or its key is gone"
             ) from None
 
+    def sign(self, tenant: str, purpose: str, data: bytes) -> str:
+        return self._mac(tenant, f"sign:{purpose}", data)
+
+    def notice_erasures(self) -> None:
+        """Forget every key that is no longer kept: somebody erased its tenant."""
+        for tenant in list(self._data):
+            if self._tenant_keys.find(tenant) != self._wrapped.get(tenant):
+                self._data.pop(tenant, None)
+                self._wrapped.pop(tenant, None)
+                self._macs.pop((tenant, "commitment"), None)
+
     def check(self) -> None:
         """Whether this root belongs to these tenant keys; a fresh pair belongs together from now on."""
         self._data_key("*")
@@ -86,6 +98,11 @@ class Keyring:
             found = self._data[tenant] = (AESGCM(self._data_key(tenant)), _joined((tenant,)))
         return found
 
+    def _commitment_key(self, tenant: str) -> bytes:
+        """Of the tenant's data key, so that erasing it leaves nothing to guess commitments with."""
+        self._cipher(tenant)  # known from now on, so that its erasure is noticed
+        return _stretched(self._data_key(tenant), ("holdfast.key.1", "commitment", tenant))
+
     def _data_key(self, tenant: str) -> bytes:
         wrapping, associated = AESGCM(self._derive(tenant, "wrap")), _joined((tenant,))
         wrapped = self._tenant_keys.find(tenant)
@@ -93,6 +110,7 @@ class Keyring:
             nonce = os.urandom(NONCE_BYTES)
             fresh = nonce + wrapping.encrypt(nonce, AESGCM.generate_key(256), associated)
             wrapped = self._tenant_keys.keep(tenant, fresh)
+        self._wrapped[tenant] = wrapped
         try:
             return wrapping.decrypt(wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], associated)
         except InvalidTag:
@@ -104,14 +122,14 @@ class Keyring:
         # A keyed state is copied: `hmac.digest` lets other threads run, which costs a busy loop more than it.
         keyed = self._macs.get((tenant, purpose))
         if keyed is None:
-            keyed = self._macs[tenant, purpose] = hmac.new(self._derive(tenant, purpose), digestmod="sha256")
+            key = self._commitment_key(tenant) if purpose == "commitment" else self._derive(tenant, purpose)
+            keyed = self._macs[tenant, purpose] = hmac.new(key, digestmod="sha256")
         mac = keyed.copy()
         mac.update(data)
         return mac.hexdigest()
 
     def _derive(self, tenant: str, purpose: str) -> bytes:
-        info = _joined(("holdfast.key.1", purpose, tenant))
-        return HKDF(SHA256(), length=32, salt=None, info=info).derive(self._root)
+        return _stretched(self._root, ("holdfast.key.1", purpose, tenant))
 
 
 class Nonces:
@@ -129,6 +147,10 @@ class Nonces:
             fetched = os.urandom(NONCE_BYTES * self.AT_ONCE)
             self._left = [fetched[at : at + NONCE_BYTES] for at in range(0, len(fetched), NONCE_BYTES)]
         return self._left.pop()
+
+
+def _stretched(secret: bytes, purpose: Sequence[str]) -> bytes:
+    return HKDF(SHA256(), length=32, salt=None, info=_joined(purpose)).derive(secret)
 
 
 def _joined(parts: Sequence[str]) -> bytes:

@@ -22,6 +22,7 @@ def payload(call: Call) -> bytes:
             },
             "version": call.tool.contract.version,
             "if_match": proposal.if_match,
+            "plan_token": proposal.plan_token,
             "environment": proposal.environment,
         }
     )

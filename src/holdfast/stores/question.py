@@ -4,13 +4,20 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.model.approval import Answer, Approval, Need
+from holdfast.model.approval import Answer, Approval, Need, Vote
 from holdfast.model.call import Call
 from holdfast.model.errors import HoldfastError
 from holdfast.model.operation import OperationRef
 from holdfast.model.vocabulary import State
 
 FLOOD = "'{principal}' has {count} open questions; answer or deny some first (holdfast approvals)"
+TASK_FLOOD = "task '{task}' has {count} open questions; answer or deny some first (holdfast approvals)"
+LONGEST_TASK = 200
+
+
+def task_of(call: Call) -> str:
+    """The task whose open questions are counted; an agent may call it anything."""
+    return (call.proposal.task or "")[:LONGEST_TASK]
 
 
 def new_id() -> str:
@@ -24,7 +31,13 @@ def ref_of(call: Call) -> OperationRef:
 
 
 def fresh(
-    call: Call, need: Need, packet: Mapping[str, Any], call_id: str, now: float, life_s: float
+    call: Call,
+    need: Need,
+    packet: Mapping[str, Any],
+    call_id: str,
+    now: float,
+    life_s: float,
+    release: str = "caller",
 ) -> Approval:
     return Approval(
         id=new_id(),
@@ -38,6 +51,7 @@ def fresh(
         packet=packet,
         created_at=now,
         expires_at=now + life_s,
+        release=release,
     )
 
 
@@ -81,3 +95,13 @@ def answer_after(approval: Approval) -> Answer:
     if not all(vote.approve for vote in approval.votes):
         return Answer.DENIED
     return Answer.PENDING if approval.missing else Answer.APPROVED
+
+
+def told_of_vote(approval_id: str, vote: Vote, answer: Answer) -> dict[str, Any]:
+    """What the record of a vote says."""
+    said = {"approval_id": approval_id, "role": vote.role, "approve": vote.approve, "answer": answer}
+    return said | ({"via": vote.via} if vote.via else {})
+
+
+def told_of_alarm(text: str, approval: Approval | None) -> dict[str, Any]:
+    return {"alarm": text, "approval_id": None if approval is None else approval.id}

@@ -40,6 +40,8 @@ class FunctionUpstream:
             trace_id=attempt.trace_id,
             attempt=attempt.number,
             deadline_s=attempt.deadline_s,
+            traceparent=attempt.traceparent,
+            tracestate=attempt.tracestate,
         )
         arguments = function.prepare(attempt.arguments, invocation)
         try:

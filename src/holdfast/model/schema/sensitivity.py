@@ -34,9 +34,12 @@ class Sensitivity:
     def empty(self) -> bool:
         return not self._root
 
-    def redact(self, value: Any) -> Any:
-        """The value with every marked field replaced by its label; itself when nothing can be marked."""
-        return self._redact(self._root, value)
+    def redact(self, value: Any, shown: frozenset[str] = frozenset()) -> Any:
+        """The value with every marked field replaced by its label; itself when nothing can be marked.
+
+        Fields with a label of `shown` are left as they are, but for what in them is marked otherwise.
+        """
+        return self._redact(self._root, value, shown)
 
     def label(self, path: Iterable[str | int]) -> str | None:
         """The label of the field at a path, or of one it lies in."""
@@ -67,15 +70,15 @@ class Sensitivity:
             stack.extend((c.target, (*steps, _step(c)), seen) for c in self._tree.children[place])
         return tuple(sorted(found.items()))
 
-    def _redact(self, places: frozenset[str], value: Any) -> Any:
+    def _redact(self, places: frozenset[str], value: Any, shown: frozenset[str]) -> Any:
         if not places:
             return value
-        if label := self._label(places):
+        if (label := self._label(places)) and label not in shown:
             return f"[{label}]"
         if isinstance(value, dict):
-            return {k: self._redact(self._below(places, k), v) for k, v in value.items()}
+            return {k: self._redact(self._below(places, k), v, shown) for k, v in value.items()}
         if isinstance(value, list | tuple):
-            return [self._redact(self._below(places, i), v) for i, v in enumerate(value)]
+            return [self._redact(self._below(places, i), v, shown) for i, v in enumerate(value)]
         return value
 
     def _look_up(self, places: frozenset[str]) -> str | None:

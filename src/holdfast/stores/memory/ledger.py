@@ -2,25 +2,28 @@
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from holdfast.model import defaults
 from holdfast.model.approval import Answer
 from holdfast.model.call import Call
 from holdfast.model.errors import Code
+from holdfast.model.limits import Account, Amount
 from holdfast.model.observation import Observation
 from holdfast.model.operation import Operation, OperationRef
-from holdfast.model.stage import Stage, TakeRate, UseGrant
+from holdfast.model.stage import PolicyVersion, ReserveBudget, Stage, TakeRate, UseGrant
 from holdfast.model.vocabulary import KeySource, State
 from holdfast.ports import Begun, Clock, Denied, Secrets, Settlement, Taken
 from holdfast.records.body import act_body, intent_body, kind_of_unrun, outcome_body
 from holdfast.stores.boot import Boot
-from holdfast.stores.denial import grant_denied, rate_denied, why_unusable
-from holdfast.stores.halted import halted, targets
+from holdfast.stores.denial import grant_denied, outdated, rate_denied, why_unusable
+from holdfast.stores.halted import EVERYWHERE, halted, targets
+from holdfast.stores.memory.budgets import Reservation
 from holdfast.stores.memory.shelf import Asked, Entry, Shelf
 from holdfast.stores.payload import payload
 from holdfast.stores.rate import arrival, wait_ms
+from holdfast.stores.spending import Outcome, measured, outcome_of, reserves
 from holdfast.stores.watch import Watch
 from holdfast.stores.worker import Workers
 
@@ -66,35 +69,54 @@ class MemoryLedger:
         self._after = START if len(found) < limit or not page else _age(page[-1])
         return found
 
-    async def peek_rate(self, call: Call, bucket: str, calls: float, per_s: float) -> int | None:
-        tat = self._shelf.rates.get((call.principal.tenant, bucket))
+    async def peek_rate(
+        self, call: Call, bucket: str, calls: float, per_s: float, *, shared: bool = False
+    ) -> int | None:
+        tat = self._shelf.rates.get((EVERYWHERE if shared else call.principal.tenant, bucket))
         return wait_ms(tat, self._clock.now(), calls, per_s)
+
+    async def peek_budgets(self, tenant: str, buckets: Sequence[str]) -> Mapping[str, Amount]:
+        return {bucket: self._shelf.budgets.taken(tenant, bucket) for bucket in buckets}
+
+    async def budgets(self, tenant: str) -> Sequence[Account]:
+        found = [account for (owner, _), account in self._shelf.budgets.accounts.items() if owner == tenant]
+        return sorted(found, key=_listed)
 
     # -- writing -----------------------------------------------------------------
 
     async def begin(self, call: Call) -> Begun | Taken | Denied:
         if denied := halted(self._shelf.halts, targets(call)):
             return denied
+        if denied := outdated(call.staged, self._promoted):
+            return denied
         ref, now = call.ref if call.writes else None, self._clock.now()
         entry = None if ref is None else self._shelf.operations.get(ref)
         if entry is not None and not _claimable(entry.operation, call):
             return Taken(self._seen(entry))
+        again = None if entry is None else entry.operation.call_id
         for gate, stage in call.staged:  # all are looked at before any is taken
-            if denied := self._refusal(gate, stage, call, now):
+            if denied := self._refusal(gate, stage, call, now, again):
                 return denied
-        for _, stage in call.staged:
-            self._take(stage, call, now)
         claimed = None if ref is None else self._claim(call, ref, entry, now)
         call_id = call.id if claimed is None else claimed.call_id
-        self._shelf.record(call.principal.tenant, call_id, "intent", now, intent_body(call, now))
+        self._shelf.budgets.start_over(call.principal.tenant, call_id)
+        for _, stage in call.staged:
+            self._take(stage, call, now, call_id)
+        body = intent_body(call, now, self._secrets)
+        self._shelf.record(call.principal.tenant, call_id, "intent", now, body)
         return Begun(claimed)
 
     async def finish(self, call: Call, observation: Observation, state: State | None) -> bool:
         now, mine, raw = self._clock.now(), call.operation, observation.to_json()
         commitment = self._secrets.commitment(call.principal.tenant, raw)
         body = outcome_body(call, now, observation, observation.code, commitment, state)
+        elapsed = self._clock.monotonic() - call.started
+        budget = measured(call, observation, state, elapsed) if reserves(call) else None
         if mine is None:
             self._shelf.record(call.principal.tenant, call.id, "outcome", now, body)
+            self._alarm(call, now)
+            if budget is not None:
+                self._shelf.budgets.drop(call.principal.tenant, call.id, budget, now)
             return True
         entry, end = self._shelf.operations[mine.ref], state or State.UNKNOWN
         theirs = entry.operation
@@ -103,6 +125,9 @@ class MemoryLedger:
         corrects = same and theirs.state is State.NO_EFFECT and end is State.COMMITTED
         if in_time or corrects:
             self._end(entry, end, raw, "", now)
+        if budget is not None and (in_time or corrects):
+            counts = budget if in_time else Outcome(happened=True)
+            self._shelf.budgets.settle(mine.ref.tenant, mine.call_id, counts, now)
         if in_time and end is State.UNKNOWN and (call.work is None or call.work.done()):
             entry.operation = replace(entry.operation, owner="")  # the attempt is over: nobody can act on it
         kind = "outcome" if in_time else "late"
@@ -111,13 +136,15 @@ class MemoryLedger:
             kind = "contradiction"
             log.error("call '%s' ended '%s', but the ledger said otherwise: check its target", call.id, end)
         self._shelf.record(mine.ref.tenant, call.id, kind, now, body)
+        self._alarm(call, now)
         self._watch.wake(mine.ref)
         return in_time or corrects
 
     async def refuse(self, call: Call, observation: Observation, code: Code | None) -> None:
         now = self._clock.now()
-        body = outcome_body(call, now, observation, code, None)
+        body = outcome_body(call, now, observation, code, None, secrets=self._secrets)
         self._shelf.record(call.principal.tenant, call.id, kind_of_unrun(observation), now, body)
+        self._alarm(call, now)
 
     async def settle(self, operation: Operation, settlement: Settlement) -> bool:
         now, entry = self._clock.now(), self._shelf.operations.get(operation.ref)
@@ -126,6 +153,9 @@ class MemoryLedger:
         if operation.state is State.HELD:
             self._void_questions(operation.ref)
         self._end(entry, settlement.state, settlement.observation, settlement.note, now)
+        counts = outcome_of(settlement.state)
+        if counts is not None and operation.state is not State.HELD:
+            self._shelf.budgets.settle(operation.ref.tenant, operation.call_id, counts, now)
         members = {"from": operation.state, "to": settlement.state, "note": settlement.note}
         body = act_body(now, "settle", settlement.by, **members, nonce=operation.nonce)
         self._shelf.record(operation.ref.tenant, operation.call_id, "settle", now, body)
@@ -139,9 +169,36 @@ class MemoryLedger:
             entry.operation = replace(entry.operation, payload=None, observation=None)
         kept = {name: at for name, at in self._shelf.cancels.items() if at > now - CANCEL_KEPT_S}
         self._shelf.cancels = kept
+        self._shelf.budgets.forget(now)
         return len(over)
 
+    async def count_lost_reads(self) -> int:
+        now, lost = self._clock.now(), []
+        for name, held in self._shelf.budgets.reservations.items():
+            if any(one.owner and self._is_lost(one) for one in held):
+                lost.append(name)
+        for tenant, call_id in lost:
+            self._shelf.budgets.drop(tenant, call_id, Outcome(happened=True), now)
+            body = act_body(now, "count_lost_read", "sweep", status="unknown")
+            self._shelf.record(tenant, call_id, "settle", now, body)
+        return len(lost)
+
     # -- parts -------------------------------------------------------------------
+
+    def _is_lost(self, held: Reservation) -> bool:
+        here = held.boot_id == self._boot.id
+        return not here or held.lease_boot < self._boot.now() or not self._workers.alive(held.owner)
+
+    def _alarm(self, call: Call, now: float) -> None:
+        for alarm in call.alarms:
+            body = act_body(now, "alarm", call.principal.user, alarm=alarm)
+            self._shelf.record(call.principal.tenant, call.id, "security", now, body)
+
+    def _reservation(self, stage: ReserveBudget, call: Call, now: float) -> Reservation:
+        left = max(call.deadline - self._clock.monotonic(), 0.0)
+        owner = "" if call.writes else self._workers.id
+        lease = self._boot.now() + defaults.lease(left)
+        return Reservation(stage.bucket, stage.ask, True, now, owner, self._boot.id, lease)
 
     def _claim(self, call: Call, ref: OperationRef, entry: Entry | None, now: float) -> Operation:
         contract, boot = call.tool.contract, self._boot.now()
@@ -172,22 +229,37 @@ class MemoryLedger:
         )
         return claimed
 
-    def _refusal(self, gate: str, stage: Stage, call: Call, now: float) -> Denied | None:
+    def _refusal(
+        self, gate: str, stage: Stage, call: Call, now: float, again: str | None
+    ) -> Denied | None:
         match stage:
-            case TakeRate(bucket, calls, per_s):
-                wait = wait_ms(self._shelf.rates.get((call.principal.tenant, bucket)), now, calls, per_s)
+            case TakeRate(bucket, calls, per_s, shared):
+                name = (EVERYWHERE if shared else call.principal.tenant, bucket)
+                wait = wait_ms(self._shelf.rates.get(name), now, calls, per_s)
                 return None if wait is None else rate_denied(gate, stage, wait)
+            case ReserveBudget():
+                return self._shelf.budgets.refusal(gate, stage, call.principal.tenant, again)
             case UseGrant(approval_id):
                 asked = self._shelf.approvals.get((call.principal.tenant, approval_id))
                 why = _unusable(asked, call, now)
                 return None if why is None else grant_denied(gate, stage, why)
+            case PolicyVersion():
+                return None  # looked at before anything else
 
-    def _take(self, stage: Stage, call: Call, now: float) -> None:
+    def _promoted(self) -> str | None:
+        active = self._shelf.promoted
+        return None if active is None else active.version
+
+    def _take(self, stage: Stage, call: Call, now: float, call_id: str) -> None:
         tenant = call.principal.tenant
         match stage:
-            case TakeRate(bucket, calls, per_s):
-                tat = self._shelf.rates.get((tenant, bucket), now)
-                self._shelf.rates[tenant, bucket] = arrival(tat, now, calls, per_s)
+            case TakeRate(bucket, calls, per_s, shared):
+                name = (EVERYWHERE if shared else tenant, bucket)
+                tat = self._shelf.rates.get(name, now)
+                self._shelf.rates[name] = arrival(tat, now, calls, per_s)
+            case ReserveBudget():
+                held = self._reservation(stage, call, now)
+                self._shelf.budgets.reserve(stage, tenant, call_id, held)
             case UseGrant(approval_id):
                 self._shelf.approvals[tenant, approval_id].used_nonce = call.nonce
 
@@ -264,6 +336,11 @@ def _unusable(asked: Asked | None, call: Call, now: float) -> str | None:
 
 def _identity(operation: Operation) -> tuple[int, str, State]:
     return operation.epoch, operation.nonce, operation.state
+
+
+def _listed(account: Account) -> tuple[str, str, str, float]:
+    bucket = account.bucket
+    return bucket.per, bucket.kind, bucket.subject, bucket.starts_at
 
 
 def _age(operation: Operation) -> tuple[float, str]:

@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 
 from holdfast.model.approval import Approval
 from holdfast.model.operation import Operation, OperationRef
+from holdfast.ports import Promoted
 from holdfast.records.chain import Chain, Record
+from holdfast.stores.memory.budgets import Budgets
 
 
 @dataclass(slots=True)
@@ -25,6 +27,8 @@ class Entry:
 class Asked:
     approval: Approval
     used_nonce: str | None = None
+    task: str = ""
+    release_at: float = 0.0
 
 
 @dataclass(slots=True)
@@ -33,9 +37,16 @@ class Shelf:
     operations: dict[OperationRef, Entry] = field(default_factory=dict)
     approvals: dict[tuple[str, str], Asked] = field(default_factory=dict)
     rates: dict[tuple[str, str], float] = field(default_factory=dict)
+    budgets: Budgets = field(default_factory=Budgets)
     halts: dict[str, tuple[str, str]] = field(default_factory=dict)
     cancels: dict[tuple[str, str], float] = field(default_factory=dict)
+    promotions: list[Promoted] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
+
+    @property
+    def promoted(self) -> Promoted | None:
+        """The bundle in force."""
+        return next((p for p in reversed(self.promotions) if p.ended_by is None), None)
 
     def record(self, tenant: str, call_id: str, kind: str, at: float, body: str) -> None:
         self.records.append(self.chain.append(tenant, call_id, kind, at, body))

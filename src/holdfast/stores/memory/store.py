@@ -7,8 +7,10 @@ from holdfast.model import defaults
 from holdfast.ports import Clock
 from holdfast.records.chain import Chain, Record
 from holdfast.stores.boot import Boot
-from holdfast.stores.keyring import Keyring
+from holdfast.stores.keyring import DictTenantKeys, Keyring
 from holdfast.stores.memory.approvals import MemoryApprovals
+from holdfast.stores.memory.audit import MemoryAudit
+from holdfast.stores.memory.bundles import MemoryBundles
 from holdfast.stores.memory.controls import MemoryControls
 from holdfast.stores.memory.ledger import MemoryLedger
 from holdfast.stores.memory.shelf import Shelf
@@ -47,10 +49,13 @@ class MemoryStore:
     ) -> None:
         worker = workers or OneWorker()
         self._shelf = Shelf(Chain(worker.id))
-        self.secrets = Keyring()
+        keys = DictTenantKeys()
+        self.secrets = Keyring(tenant_keys=keys)
         self.ledger = MemoryLedger(self._shelf, self.secrets, clock, boot or OneBoot(clock), worker)
         self.approvals = MemoryApprovals(self._shelf, clock, approval_s)
         self.controls = MemoryControls(self._shelf, clock)
+        self.audit = MemoryAudit(self._shelf, self.secrets, keys, clock)
+        self.bundles = MemoryBundles(self._shelf, clock)
 
     @property
     def records(self) -> list[Record]:

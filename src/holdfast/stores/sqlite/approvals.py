@@ -30,9 +30,11 @@ class SqliteApprovals:
         self._clock = clock
         self._life_s = life_s
 
-    async def ask(self, call: Call, need: Need, packet: Mapping[str, Any]) -> Approval:
+    async def ask(
+        self, call: Call, need: Need, packet: Mapping[str, Any], release: str = "caller"
+    ) -> Approval:
         now, tenant = self._clock.now(), call.principal.tenant
-        wanted = question.fresh(call, need, packet, call.id, now, self._life_s)
+        wanted = question.fresh(call, need, packet, call.id, now, self._life_s, release)
         sealed = self._secrets.seal(tenant, orjson.dumps(packet))
         held = Held(question.ref_of(call), self._held_row(call, now)) if call.writes else None
         body = act_body(now, "ask", call.principal.user, approval_id=wanted.id, need=dict(need))
@@ -50,13 +52,43 @@ class SqliteApprovals:
         return [self._approval(row, self._votes(row)) for row in rows]
 
     async def decide(
-        self, approval: Approval, by: Principal, role: str, approve: bool, note: str
+        self, approval: Approval, by: Principal, role: str, approve: bool, note: str, via: str = ""
     ) -> Approval:
         now = self._clock.now()
-        vote = Vote(person=by.user, role=role, approve=approve, note=note, at=now)
+        vote = Vote(person=by.user, role=role, approve=approve, note=note, at=now, via=via)
         tenant = approval.ref.tenant
         row, votes = await self._writer.submit(True, questions.decide, tenant, approval.id, vote)
         return self._approval(row, votes)
+
+    async def waiting(self) -> Sequence[Approval]:
+        return [questions.read(row, (), {}) for row in self._read(questions.WAITING, ())]
+
+    async def expire(self, approval: Approval) -> bool:
+        name, now = (approval.ref.tenant, approval.id), self._clock.now()
+        return await self._writer.submit(True, questions.expire, *name, approval.call_id, now)
+
+    async def escalate(self, approval: Approval, level: int, to: Sequence[str]) -> bool:
+        name, now = (approval.ref.tenant, approval.id), self._clock.now()
+        said = {"approval_id": approval.id, "level": level, "to": list(to)}
+        body = act_body(now, "escalate", "holdfast", **said)
+        return await self._writer.submit(True, questions.escalate, *name, approval.call_id, level, now, body)
+
+    async def releasable(self) -> Sequence[Approval]:
+        now = self._clock.now()
+        rows = self._read(questions.RELEASABLE, (now, now))
+        return [questions.read(row, self._votes(row), {}) for row in rows]
+
+    async def releasing(self, approval: Approval, again_at: float) -> bool:
+        name = (approval.ref.tenant, approval.id)
+        return await self._writer.submit(True, questions.releasing, *name, approval.tries, again_at)
+
+    async def keep_back(self, approval: Approval, said: str) -> None:
+        await self._writer.submit(True, questions.keep_back, approval.ref.tenant, approval.id, said)
+
+    async def alarm(self, tenant: str, by: str, text: str, approval: Approval | None = None) -> None:
+        now, call_id = self._clock.now(), "" if approval is None else approval.call_id
+        body = act_body(now, "alarm", by, **question.told_of_alarm(text, approval))
+        await self._writer.submit(True, questions.alarm, tenant, call_id, now, body)
 
     def _held_row(self, call: Call, now: float) -> tuple[object, ...]:
         contract = call.tool.contract

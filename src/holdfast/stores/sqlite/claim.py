@@ -5,11 +5,13 @@ from typing import NamedTuple
 
 from holdfast.model.approval import Answer
 from holdfast.model.operation import OperationRef
-from holdfast.model.stage import Stage, TakeRate, UseGrant
+from holdfast.model.stage import PolicyVersion, ReserveBudget, Stage, TakeRate, UseGrant
 from holdfast.ports import Denied
-from holdfast.stores.denial import grant_denied, rate_denied, why_unusable
-from holdfast.stores.halted import halted
+from holdfast.stores.denial import grant_denied, outdated, rate_denied, why_unusable
+from holdfast.stores.halted import EVERYWHERE, halted
 from holdfast.stores.rate import SLACK_S, wait_ms
+from holdfast.stores.sqlite import budgets
+from holdfast.stores.sqlite.budgets import Holder
 from holdfast.stores.sqlite.rows import FIND, Row
 from holdfast.stores.sqlite.writer import Transaction, Withdrawn
 
@@ -69,6 +71,7 @@ class Claim(NamedTuple):
     contract_digest: str
     now: float
     intent: str
+    holder: Holder  # of what is reserved
 
 
 class Won(NamedTuple):
@@ -85,15 +88,20 @@ def claim(transaction: Transaction, wish: Claim) -> Won | Lost | Denied | None:
     """None for a call that claims nothing and may go on."""
     if denied := halted(transaction.halts(), wish.halt_names):
         return denied
+    if denied := outdated(wish.staged, transaction.promoted):
+        return denied
     won: Won | None = None
     if wish.row is not None and wish.ref is not None:
         won = _claim(transaction, wish, wish.row)
         if won is None:
             return Lost(transaction.execute(FIND, wish.ref).fetchone())
-    for gate, stage in wish.staged:
-        if denied := _write(transaction, gate, stage, wish):
-            raise Withdrawn(denied)
     call_id = wish.call_id if won is None else won.call_id
+    if won is not None and won.epoch > 1:
+        budgets.start_over(transaction, wish.tenant, call_id)
+    holder = wish.holder._replace(call_id=call_id)
+    for gate, stage in wish.staged:
+        if denied := _write(transaction, gate, stage, wish, holder):
+            raise Withdrawn(denied)
     transaction.record(wish.tenant, call_id, "intent", wish.now, wish.intent)
     return won
 
@@ -105,20 +113,26 @@ def _claim(transaction: Transaction, wish: Claim, row: tuple[object, ...]) -> Wo
     return None if returned is None else Won(*returned)
 
 
-def _write(transaction: Transaction, gate: str, stage: Stage, wish: Claim) -> Denied | None:
+def _write(
+    transaction: Transaction, gate: str, stage: Stage, wish: Claim, holder: Holder
+) -> Denied | None:
     match stage:
+        case ReserveBudget():
+            return budgets.reserve(transaction, gate, stage, holder)
         case TakeRate():
             return _take_rate(transaction, gate, stage, wish)
         case UseGrant():
             return _use_grant(transaction, gate, stage, wish)
+        case PolicyVersion():
+            return None  # looked at before anything was written
 
 
 def _take_rate(transaction: Transaction, gate: str, stage: TakeRate, wish: Claim) -> Denied | None:
-    interval = stage.per_s / stage.calls
-    parameters = (wish.tenant, stage.bucket, wish.now, interval, stage.per_s, SLACK_S)
+    interval, tenant = stage.per_s / stage.calls, EVERYWHERE if stage.shared else wish.tenant
+    parameters = (tenant, stage.bucket, wish.now, interval, stage.per_s, SLACK_S)
     if transaction.execute(TAKE_RATE, parameters).fetchone() is not None:
         return None
-    [tat] = transaction.execute(READ_RATE, (wish.tenant, stage.bucket)).fetchone()
+    [tat] = transaction.execute(READ_RATE, (tenant, stage.bucket)).fetchone()
     return rate_denied(gate, stage, wait_ms(tat, wish.now, stage.calls, stage.per_s) or 1)
 
 

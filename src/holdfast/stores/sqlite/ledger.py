@@ -7,11 +7,12 @@ Reads go through a connection of their own, inline: in WAL mode a reader waits f
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from holdfast.model import defaults
 from holdfast.model.call import Call
 from holdfast.model.errors import Code, StoreError
+from holdfast.model.limits import Account, Amount
 from holdfast.model.observation import Observation
 from holdfast.model.operation import Operation, OperationRef
 from holdfast.model.stage import UseGrant
@@ -19,10 +20,12 @@ from holdfast.model.vocabulary import KeySource, State
 from holdfast.ports import Begun, Clock, Denied, Secrets, Settlement, Taken
 from holdfast.records.body import act_body, intent_body, kind_of_unrun, outcome_body
 from holdfast.stores.boot import Boot
-from holdfast.stores.halted import targets
+from holdfast.stores.halted import EVERYWHERE, targets
 from holdfast.stores.payload import payload
 from holdfast.stores.rate import wait_ms
-from holdfast.stores.sqlite import outcome
+from holdfast.stores.spending import Outcome, measured, reserves
+from holdfast.stores.sqlite import budgets, outcome
+from holdfast.stores.sqlite.budgets import Holder
 from holdfast.stores.sqlite.claim import READ_RATE, Claim, Lost, Won, claim
 from holdfast.stores.sqlite.outcome import End, Moment, Told
 from holdfast.stores.sqlite.rows import FIND, FIND_CALL, FIND_RUNNING, FIND_UNKNOWN, Row, Rows
@@ -78,9 +81,19 @@ class SqliteLedger:
         self._after = START if ended else (found[-1].updated_at, found[-1].call_id)
         return found
 
-    async def peek_rate(self, call: Call, bucket: str, calls: float, per_s: float) -> int | None:
-        rows = self._read(READ_RATE, (call.principal.tenant, bucket))
+    async def peek_rate(
+        self, call: Call, bucket: str, calls: float, per_s: float, *, shared: bool = False
+    ) -> int | None:
+        rows = self._read(READ_RATE, (EVERYWHERE if shared else call.principal.tenant, bucket))
         return wait_ms(rows[0][0], self._clock.now(), calls, per_s) if rows else None
+
+    async def peek_budgets(self, tenant: str, buckets: Sequence[str]) -> Mapping[str, Amount]:
+        rows = (row for bucket in buckets for row in self._read(budgets.ONE_ACCOUNT, (tenant, bucket)))
+        found = [budgets.account(row) for row in rows]
+        return {account.bucket.name: account.taken for account in found}
+
+    async def budgets(self, tenant: str) -> Sequence[Account]:
+        return [budgets.account(row) for row in self._read(budgets.ACCOUNTS, (tenant,))]
 
     # -- writing -----------------------------------------------------------------
 
@@ -97,6 +110,8 @@ class SqliteLedger:
         except asyncio.CancelledError:
             if wish.row is not None and wish.ref is not None:
                 self._abandon(wish.ref, call)
+            elif reserves(call):
+                self._give_back(call)
             raise
         match answer:
             case None:
@@ -113,12 +128,19 @@ class SqliteLedger:
         raw = observation.to_json()
         tenant, operation = call.principal.tenant, call.operation
         commitment = self._secrets.commitment(tenant, raw)
-        told = Told(call.id, outcome_body(call, at.wall, observation, observation.code, commitment, state))
+        told = self._told(
+            call, outcome_body(call, at.wall, observation, observation.code, commitment, state)
+        )
+        elapsed = self._clock.monotonic() - call.started
+        budget = measured(call, observation, state, elapsed) if reserves(call) else None
         if operation is None:
-            await self._writer.submit(call.writes, outcome.note_outcome, tenant, "outcome", at.wall, told)
+            await self._writer.submit(
+                call.writes, outcome.note_outcome, tenant, "outcome", at.wall, told, budget
+            )
             return True
         end = End(
             ref=operation.ref,
+            call_id=operation.call_id,
             epoch=operation.epoch,
             nonce=operation.nonce,
             state=state or State.UNKNOWN,
@@ -127,6 +149,7 @@ class SqliteLedger:
             at=at,
             repeatable=call.tool.contract.honours_key,
             over=call.work is None or call.work.done(),
+            budget=budget,
         )
         try:
             taken, contradicts = await self._writer.submit(True, outcome.finish, end, told)
@@ -145,14 +168,15 @@ class SqliteLedger:
     async def refuse(self, call: Call, observation: Observation, code: Code | None) -> None:
         at = self._clock.now()
         kind = kind_of_unrun(observation)
-        told = Told(call.id, outcome_body(call, at, observation, code, None))
-        await self._writer.submit(False, outcome.note_outcome, call.principal.tenant, kind, at, told)
+        told = self._told(call, outcome_body(call, at, observation, code, None, secrets=self._secrets))
+        await self._writer.submit(False, outcome.note_outcome, call.principal.tenant, kind, at, told, None)
 
     async def settle(self, operation: Operation, settlement: Settlement) -> bool:
         at, tenant = self._moment(), operation.ref.tenant
         raw = settlement.observation
         end = End(
             ref=operation.ref,
+            call_id=operation.call_id,
             epoch=operation.epoch,
             nonce=operation.nonce,
             state=settlement.state,
@@ -173,7 +197,28 @@ class SqliteLedger:
             total += forgotten
         return total
 
+    async def count_lost_reads(self) -> int:
+        here, now = self._boot.id, self._boot.now()
+        lost = [
+            (tenant, call_id, owner)
+            for tenant, call_id, owner, boot_id, lease in self._read(budgets.OF_READS, ())
+            if boot_id != here or lease < now or not self._workers.alive(owner)
+        ]
+        if not lost:
+            return 0
+        return await self._writer.submit(True, budgets.count_lost, lost, self._clock.now())
+
     # -- parts -------------------------------------------------------------------
+
+    def _told(self, call: Call, body: str) -> Told:
+        return Told(call.id, body, tuple(call.alarms), call.principal.user)
+
+    def _holder(self, call: Call, now: float) -> Holder:
+        """A write's reservation is found by its operation, a read's by its worker."""
+        left = max(call.deadline - self._clock.monotonic(), 0.0)
+        owner = "" if call.writes else self._workers.id
+        lease = self._boot.now() + defaults.lease(left)
+        return Holder(call.principal.tenant, call.id, owner, self._boot.id, lease, now)
 
     def _wish(self, call: Call) -> Claim:
         contract, now, ref = call.tool.contract, self._clock.now(), call.ref
@@ -189,7 +234,8 @@ class SqliteLedger:
             call.fingerprint,
             contract.digest,
             now,
-            intent_body(call, now),
+            intent_body(call, now, self._secrets),
+            self._holder(call, now),
         )
 
     def _row(self, call: Call, ref: OperationRef, now: float) -> tuple[object, ...]:
@@ -238,6 +284,12 @@ class SqliteLedger:
         job = self._writer.submit(True, outcome.abandon, ref, call.nonce, at, body)
         job.add_done_callback(_log_failure)
 
+    def _give_back(self, call: Call) -> None:
+        """A read whose caller went away before it was sent has used nothing."""
+        tenant, now = call.principal.tenant, self._clock.now()
+        job = self._writer.submit(True, budgets.drop, tenant, call.id, Outcome(happened=False), now)
+        job.add_done_callback(_log_failure)
+
     async def _stands(self, end: End) -> bool:
         found = await self.find(end.ref)
         return found is not None and (found.epoch, found.nonce, found.state) == (
@@ -261,6 +313,6 @@ class SqliteLedger:
             raise StoreError(f"the store cannot be read: {error}") from error
 
 
-def _log_failure(job: "asyncio.Future[bool]") -> None:
+def _log_failure(job: "asyncio.Future[bool] | asyncio.Future[None]") -> None:
     if not job.cancelled() and (error := job.exception()) is not None:
         log.error("a claim could not be given up; it will be found unknown when its lease is over: %s", error)

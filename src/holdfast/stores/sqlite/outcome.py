@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 from holdfast.model.operation import OperationRef
 from holdfast.model.vocabulary import State
+from holdfast.records.body import act_body
+from holdfast.stores.spending import Outcome, outcome_of
+from holdfast.stores.sqlite import budgets
 from holdfast.stores.sqlite.writer import Transaction
 
 _SET = """
@@ -74,6 +77,7 @@ class End(NamedTuple):
     """What is to be written about one attempt's end."""
 
     ref: OperationRef
+    call_id: str
     epoch: int
     nonce: str
     state: State
@@ -82,6 +86,7 @@ class End(NamedTuple):
     at: Moment
     repeatable: bool = False  # the upstream makes one effect of many attempts
     over: bool = False  # the attempt has ended: nothing of it runs any more
+    budget: Outcome | None = None  # what it means for what was reserved; None: nothing yet
 
     def parameters(self) -> tuple[object, ...]:
         wall, boot_id, boot = self.at
@@ -95,6 +100,8 @@ class Told(NamedTuple):
 
     call_id: str
     body: str
+    alarms: tuple[str, ...] = ()
+    by: str = ""
 
 
 def finish(transaction: Transaction, end: End, told: Told) -> tuple[bool, bool]:
@@ -103,6 +110,8 @@ def finish(transaction: Transaction, end: End, told: Told) -> tuple[bool, bool]:
         if end.over and end.state is State.UNKNOWN:
             transaction.execute(DISOWN, (*end.ref, end.epoch, end.nonce))
         _give_back(transaction, end)
+        if end.budget is not None:
+            budgets.settle(transaction, end.ref.tenant, end.call_id, end.budget, end.at.wall)
         _record(transaction, end, told, "outcome")
         return True, False
     # Too late: somebody settled it meanwhile, or a newer attempt has the key.
@@ -117,6 +126,8 @@ def _correct(transaction: Transaction, end: End) -> bool:
     if transaction.execute(CONTRADICT, end.parameters()).rowcount == 0:
         return False
     transaction.execute(TAKE_AGAIN, (*end.ref, end.nonce))
+    if end.budget is not None:  # its time was counted when it was given back
+        budgets.settle(transaction, end.ref.tenant, end.call_id, Outcome(happened=True), end.at.wall)
     return True
 
 
@@ -139,6 +150,8 @@ def settle(transaction: Transaction, end: End, seen: State, told: Told) -> bool:
     if transaction.execute(SETTLE, (*end.parameters(), seen.value)).rowcount == 0:
         return False
     _give_back(transaction, end)
+    if (counts := outcome_of(end.state)) is not None and seen is not State.HELD:
+        budgets.settle(transaction, end.ref.tenant, end.call_id, counts, end.at.wall)
     if seen is State.HELD:
         transaction.execute(VOID_QUESTIONS, end.ref)
     _record(transaction, end, told, "settle")
@@ -152,13 +165,19 @@ def abandon(transaction: Transaction, ref: OperationRef, nonce: str, at: Moment,
     if returned is None:
         return False
     transaction.execute(GIVE_BACK, (*ref, nonce))
+    budgets.settle(transaction, ref.tenant, returned[0], Outcome(happened=False), wall)
     transaction.record(ref.tenant, returned[0], "outcome", wall, body)
     return True
 
 
-def note_outcome(transaction: Transaction, tenant: str, kind: str, at: float, told: Told) -> None:
+def note_outcome(
+    transaction: Transaction, tenant: str, kind: str, at: float, told: Told, budget: Outcome | None = None
+) -> None:
     """A record about a call that has no operation."""
     transaction.record(tenant, told.call_id, kind, at, told.body)
+    _alarm(transaction, tenant, at, told)
+    if budget is not None:
+        budgets.drop(transaction, tenant, told.call_id, budget, at)
 
 
 def forget(transaction: Transaction, at: Moment) -> int:
@@ -166,6 +185,7 @@ def forget(transaction: Transaction, at: Moment) -> int:
     here = transaction.execute(FORGET_THIS_BOOT, (at.boot_id, at.boot, FORGET_BATCH)).rowcount
     there = transaction.execute(FORGET_OTHER_BOOTS, (at.boot_id, at.wall, FORGET_BATCH)).rowcount
     transaction.execute("DELETE FROM cancel WHERE at <= ?", (at.wall - CANCEL_KEPT_S,))
+    budgets.forget(transaction, at.wall)
     return int(here + there)
 
 
@@ -177,3 +197,11 @@ def _give_back(transaction: Transaction, end: End) -> None:
 
 def _record(transaction: Transaction, end: End, told: Told, kind: str) -> None:
     transaction.record(end.ref.tenant, told.call_id, kind, end.at.wall, told.body)
+    _alarm(transaction, end.ref.tenant, end.at.wall, told)
+
+
+def _alarm(transaction: Transaction, tenant: str, at: float, told: Told) -> None:
+    """A security event has a record of its own, beside that of the call that raised it."""
+    for alarm in told.alarms:
+        body = act_body(at, "alarm", told.by, alarm=alarm)
+        transaction.record(tenant, told.call_id, "security", at, body)

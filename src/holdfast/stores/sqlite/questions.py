@@ -20,7 +20,7 @@ Row = tuple[Any, ...]
 
 _COLUMNS = (
     "tenant, id, principal, tool, key, round, call_id, fingerprint, contract_digest, need, answer, packet,"
-    " created_at, expires_at, used_nonce"
+    " created_at, expires_at, used_nonce, task, level, release, tries, release_at, said"
 )
 ROUND, PACKET = 5, 11
 
@@ -33,8 +33,15 @@ OPEN = (
     f"SELECT {_COLUMNS} FROM approval WHERE tenant = ? AND answer = 'PENDING' AND expires_at > ?"  # noqa: S608
     " ORDER BY created_at, id"
 )
+WAITING = f"SELECT {_COLUMNS} FROM approval WHERE answer = 'PENDING' ORDER BY expires_at"  # noqa: S608
+RELEASABLE = (
+    f"SELECT {_COLUMNS} FROM approval a WHERE answer = 'APPROVED' AND release = 'gateway'"  # noqa: S608
+    " AND used_nonce IS NULL AND release_at <= ? AND expires_at > ? AND EXISTS (SELECT 1 FROM operation o"
+    " WHERE (o.tenant, o.principal, o.tool, o.key) = (a.tenant, a.principal, a.tool, a.key)"
+    " AND o.state IN ('held', 'no_effect'))"
+)
 VOTES = (
-    "SELECT person, role, approve, note, at FROM vote WHERE tenant = ? AND approval_id = ?"
+    "SELECT person, role, approve, note, at, via FROM vote WHERE tenant = ? AND approval_id = ?"
     " ORDER BY at, person"
 )
 
@@ -56,12 +63,19 @@ _COUNT = (
     "SELECT count(*) FROM approval"
     " WHERE tenant = ? AND principal = ? AND answer = 'PENDING' AND expires_at > ?"
 )
-_INSERT = "INSERT INTO approval VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)"
+_COUNT_TASK = _COUNT + " AND task = ?"
+_INSERT = "INSERT INTO approval VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, 0, ?, 0, 0, '')"
+_ESCALATE = "UPDATE approval SET level = ? WHERE tenant = ? AND id = ? AND level < ? AND answer = 'PENDING'"
+_RELEASING = (
+    "UPDATE approval SET tries = tries + 1, release_at = ? WHERE tenant = ? AND id = ? AND tries = ?"
+    " AND answer = 'APPROVED' AND release = 'gateway' AND used_nonce IS NULL"
+)
+_KEEP_BACK = "UPDATE approval SET release = 'caller', said = ? WHERE tenant = ? AND id = ?"
 _VOID = (
     "UPDATE approval SET answer = 'AUTO_DENIED' WHERE tenant = ? AND id = ?"
     " AND answer IN ('PENDING', 'APPROVED')"
 )
-_VOTE = "INSERT INTO vote VALUES (?, ?, ?, ?, ?, ?, ?)"
+_VOTE = "INSERT INTO vote VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _ANSWER = "UPDATE approval SET answer = ? WHERE tenant = ? AND id = ? AND answer = 'PENDING'"
 
 
@@ -84,7 +98,8 @@ def ask(
         if question.still_good(read(standing, votes, {}), call, wanted.need, now):
             return standing, votes
         transaction.execute(_VOID, standing[:2])
-    _refuse_flood(transaction, wanted.ref, now)
+    task = question.task_of(call)
+    _refuse_flood(transaction, wanted.ref, task, now)
     row = (
         wanted.ref.tenant,
         wanted.id,
@@ -99,9 +114,9 @@ def ask(
         now,
         wanted.expires_at,
     )
-    transaction.execute(_INSERT, row)
+    transaction.execute(_INSERT, (*row, task, wanted.release))
     transaction.record(wanted.ref.tenant, call_id, "ask", now, body)
-    return (*row, None), []
+    return (*row, None, task, 0, wanted.release, 0, 0.0, ""), []
 
 
 def _hold(transaction: Transaction, call: Call, held: Held, now: float) -> str:
@@ -115,10 +130,15 @@ def _hold(transaction: Transaction, call: Call, held: Held, now: float) -> str:
     return str(call_id)
 
 
-def _refuse_flood(transaction: Transaction, ref: OperationRef, now: float) -> None:
-    [count] = transaction.execute(_COUNT, (ref.tenant, ref.principal, now)).fetchone()
+def _refuse_flood(transaction: Transaction, ref: OperationRef, task: str, now: float) -> None:
+    principal = (ref.tenant, ref.principal, now)
+    [count] = transaction.execute(_COUNT, principal).fetchone()
     if count >= defaults.OPEN_ASKS:
         raise TooManyAsks(question.FLOOD.format(principal=ref.principal, count=count))
+    if task:
+        [count] = transaction.execute(_COUNT_TASK, (*principal, task)).fetchone()
+        if count >= defaults.OPEN_ASKS_TASK:
+            raise TooManyAsks(question.TASK_FLOOD.format(task=task, count=count))
 
 
 def decide(transaction: Transaction, tenant: str, approval_id: str, vote: Vote) -> tuple[Row, list[Row]]:
@@ -126,11 +146,11 @@ def decide(transaction: Transaction, tenant: str, approval_id: str, vote: Vote) 
     votes = transaction.execute(VOTES, (tenant, approval_id)).fetchall()
     found = None if row is None else read(row, votes, {})
     approval = question.refuse_unless_votable(found, approval_id, vote.person, vote.at)
-    cast = (vote.person, vote.role, int(vote.approve), vote.note, vote.at)
+    cast = (vote.person, vote.role, int(vote.approve), vote.note, vote.at, vote.via)
     transaction.execute(_VOTE, (tenant, approval_id, *cast))
     answer = question.answer_after(replace(approval, votes=(*approval.votes, vote)))
     transaction.execute(_ANSWER, (answer.value, tenant, approval_id))
-    said = {"approval_id": approval_id, "role": vote.role, "approve": vote.approve, "answer": answer}
+    said = question.told_of_vote(approval_id, vote, answer)
     transaction.record(
         tenant, approval.call_id, "vote", vote.at, act_body(vote.at, "vote", vote.person, **said)
     )
@@ -138,15 +158,39 @@ def decide(transaction: Transaction, tenant: str, approval_id: str, vote: Vote) 
     return transaction.execute(GET, name).fetchone(), transaction.execute(VOTES, name).fetchall()
 
 
-def expire(transaction: Transaction, tenant: str, approval_id: str, call_id: str, now: float) -> None:
-    if transaction.execute(_ANSWER, (Answer.AUTO_DENIED.value, tenant, approval_id)).rowcount == 1:
-        body = act_body(now, "expire", "holdfast", approval_id=approval_id, answer=Answer.AUTO_DENIED)
-        transaction.record(tenant, call_id, "vote", now, body)
+def expire(transaction: Transaction, tenant: str, approval_id: str, call_id: str, now: float) -> bool:
+    if transaction.execute(_ANSWER, (Answer.AUTO_DENIED.value, tenant, approval_id)).rowcount == 0:
+        return False
+    body = act_body(now, "expire", "holdfast", approval_id=approval_id, answer=Answer.AUTO_DENIED)
+    transaction.record(tenant, call_id, "vote", now, body)
+    return True
+
+
+def escalate(
+    transaction: Transaction, tenant: str, approval_id: str, call_id: str, level: int, now: float, body: str
+) -> bool:
+    if transaction.execute(_ESCALATE, (level, tenant, approval_id, level)).rowcount == 0:
+        return False
+    transaction.record(tenant, call_id, "escalate", now, body)
+    return True
+
+
+def releasing(transaction: Transaction, tenant: str, approval_id: str, tries: int, again_at: float) -> bool:
+    return transaction.execute(_RELEASING, (again_at, tenant, approval_id, tries)).rowcount == 1
+
+
+def keep_back(transaction: Transaction, tenant: str, approval_id: str, said: str) -> None:
+    transaction.execute(_KEEP_BACK, (said, tenant, approval_id))
+
+
+def alarm(transaction: Transaction, tenant: str, call_id: str, now: float, body: str) -> None:
+    transaction.record(tenant, call_id, "security", now, body)
 
 
 def read(row: Row, votes: Sequence[Row], packet: Mapping[str, Any]) -> Approval:
     tenant, approval_id, principal, tool, key, _, call_id, fingerprint, contract_digest = row[:9]
-    need, answer, _, created_at, expires_at, used_nonce = row[9:]
+    need, answer, _, created_at, expires_at, used_nonce = row[9:15]
+    _, level, release, tries, _, said = row[15:]
     return Approval(
         id=approval_id,
         ref=OperationRef(tenant, principal, tool, key),
@@ -156,11 +200,15 @@ def read(row: Row, votes: Sequence[Row], packet: Mapping[str, Any]) -> Approval:
         need=orjson.loads(need),
         answer=Answer(answer),
         votes=tuple(
-            Vote(person=person, role=role, approve=bool(approve), note=note, at=at)
-            for person, role, approve, note, at in votes
+            Vote(person=person, role=role, approve=bool(approve), note=note, at=at, via=via)
+            for person, role, approve, note, at, via in votes
         ),
         packet=packet,
         created_at=created_at,
         expires_at=expires_at,
         used=used_nonce is not None,
+        level=level,
+        release=release,
+        tries=tries,
+        said=said,
     )

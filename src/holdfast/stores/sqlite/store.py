@@ -12,6 +12,8 @@ from holdfast.ports import Clock
 from holdfast.stores.boot import Boot, SystemBoot
 from holdfast.stores.keyring import Keyring, root_secret
 from holdfast.stores.sqlite.approvals import SqliteApprovals
+from holdfast.stores.sqlite.audit import SqliteAudit
+from holdfast.stores.sqlite.bundles import SqliteBundles
 from holdfast.stores.sqlite.connection import LOCK_S, READ_LOCK_S, connect
 from holdfast.stores.sqlite.controls import SqliteControls
 from holdfast.stores.sqlite.ledger import SqliteLedger
@@ -27,6 +29,8 @@ class SqliteStore:
     ledger: SqliteLedger
     approvals: SqliteApprovals
     controls: SqliteControls
+    audit: SqliteAudit
+    bundles: SqliteBundles
     secrets: Keyring
 
     def __init__(
@@ -75,6 +79,8 @@ class SqliteStore:
         self.ledger = SqliteLedger(writer, reader, self.secrets, self._clock, boot, workers)
         self.approvals = SqliteApprovals(writer, reader, self.secrets, self._clock, self._approval_s)
         self.controls = SqliteControls(writer, reader, self._clock)
+        self.audit = SqliteAudit(self.path, writer, reader, self.secrets, self._clock, workers)
+        self.bundles = SqliteBundles(writer, reader, self._clock)
 
     async def __aenter__(self) -> Self:
         await self.open()

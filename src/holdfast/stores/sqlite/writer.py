@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeVar, TypeVarTuple, Unpack
 
 from holdfast.model.errors import HoldfastError, StoreError
-from holdfast.records.chain import Chain, Record
+from holdfast.records.chain import GENESIS, Chain, Record
 from holdfast.stores.sqlite.connection import LOCK_S, connect, insist
 
 log = logging.getLogger(__name__)
@@ -34,6 +34,12 @@ Ts = TypeVarTuple("Ts")
 _ROW = "(?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERTS = {rows: f"INSERT INTO record VALUES {', '.join([_ROW] * rows)}" for rows in (32, 8, 1)}  # noqa: S608
 """Several records in one statement; constant texts, so that each is prepared once."""
+_OPEN_CHAIN = "INSERT INTO chain_head VALUES ('*', ?, 0, ?, 1, '') ON CONFLICT DO NOTHING"
+
+
+ACTIVE_VERSION = """
+SELECT version FROM promotion WHERE tenant = '*' AND ended_by IS NULL ORDER BY number DESC LIMIT 1
+"""
 
 
 class AmbiguousCommit(StoreError):
@@ -56,11 +62,14 @@ class Transaction:
         self.chain = chain
         self.pending: list[Record] = []
         self._halts: dict[str, tuple[str, str]] | None = None
+        self._promoted: list[tuple[str]] | None = None
 
     def record(self, tenant: str, call_id: str, kind: str, at: float, body: str) -> None:
         self.pending.append(self.chain.append(tenant, call_id, kind, at, body))
 
     def write_records(self) -> None:
+        if self.pending and self.pending[0].seq == 1:
+            self.execute(_OPEN_CHAIN, (self.chain.writer, GENESIS))  # so that the sequencer knows of us
         done = 0
         for rows, statement in _INSERTS.items():
             while len(self.pending) - done >= rows:
@@ -74,8 +83,16 @@ class Transaction:
             self._halts = {target: (by, note) for target, by, note in rows}
         return self._halts
 
+    def promoted(self) -> str | None:
+        """The version of the policies in force, or None; read once per transaction too."""
+        if self._promoted is None:
+            self._promoted = self.execute(ACTIVE_VERSION).fetchall()
+        return self._promoted[0][0] if self._promoted else None
+
     def forget_halts(self) -> None:
+        """And what else was read once: something of it was written."""
         self._halts = None
+        self._promoted = None
 
 
 class _Job(NamedTuple):

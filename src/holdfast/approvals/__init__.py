@@ -1,0 +1,1 @@
+"""What happens to a question while it waits, when it is answered, and after it was approved."""

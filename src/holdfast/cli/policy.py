@@ -1,0 +1,167 @@
+"""`holdfast policy check|promote|rollback|list|show`: look at policies, and put them in force."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from holdfast.cli.exits import Exit
+from holdfast.cli.invoked import command, with_config
+from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json, Note
+from holdfast.cli.screen import fail, show, show_json, table, text
+from holdfast.cli.session import decider, with_gateway
+from holdfast.model.errors import NotFound
+
+if TYPE_CHECKING:
+    from holdfast.gateway import Gateway
+    from holdfast.policy import Bundle, Report
+    from holdfast.ports import Promoted
+
+Folder = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="FOLDER",
+        help="A folder of .cedar files; the configured one when left out.",
+        show_default=False,
+    ),
+]
+
+
+def add(app: typer.Typer) -> None:
+    group = typer.Typer(help="Look at policies, and put them in force.", no_args_is_help=True)
+    group.command()(check)
+    group.command()(promote)
+    group.command()(rollback)
+    group.command("list")(list_)
+    group.command("show")(show_)
+    group.command("diff", hidden=True)(diff)
+    app.add_typer(group, name="policy")
+
+
+def check(folder: Folder = None, config: ConfigFile = DEFAULT_CONFIG, as_json: Json = False) -> None:
+    """Check policies against the tools that are configured; nothing is put in force."""
+    from holdfast.gateway.inspect import inspect
+
+    bundle, report = inspect(config, folder)
+    if as_json:
+        show_json(_told(bundle, report))
+    else:
+        _show(bundle, report)
+    raise typer.Exit(Exit.DONE if report.ok else Exit.FAILED)
+
+
+def promote(
+    folder: Folder = None, note: Note = "", as_: As = None, config: ConfigFile = DEFAULT_CONFIG
+) -> None:
+    """Put policies in force, in every process."""
+    from holdfast.gateway.policies import folder as chosen
+    from holdfast.gateway.policies import read
+
+    async def promoted(gateway: "Gateway") -> tuple[str, bool]:
+        bundle = read(chosen(gateway.config, folder))
+        return bundle.version, await gateway.promote(decider(gateway, as_), bundle, note)
+
+    version, done = with_gateway(config, promoted)
+    if not done:
+        show(text(("already in force", "bold"), f"  {version}"))
+        return
+    back = f"{command()} policy rollback{f' --as {as_}' if as_ else ''}{with_config(config)}"
+    show(text(("promoted", "bold green"), f"  {version}"), text(("  undo: ", "dim"), back))
+
+
+def rollback(note: Note = "", as_: As = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
+    """Go back to the policies that were in force before."""
+    back = with_gateway(config, lambda gateway: gateway.rollback(decider(gateway, as_), note))
+    show(text(("in force again", "bold green"), f"  {back.version}"))
+
+
+def list_(config: ConfigFile = DEFAULT_CONFIG, as_json: Json = False) -> None:
+    """List what was put in force, newest first."""
+    found = with_gateway(config, lambda gateway: gateway.promotions())
+    active = next((one.number for one in found if one.ended_by is None), None)
+    if as_json:
+        show_json({"promotions": [_promotion(one, active) for one in found]})
+    elif not found:
+        show(text("nothing was ever promoted"))
+    else:
+        rows = [(_state(one, active), one.version, _moment(one.at), one.by, one.note) for one in found]
+        show(table(("", "version", "at", "by", "note"), rows))
+
+
+def show_(
+    version: Annotated[
+        str | None, typer.Argument(metavar="VERSION", help="A version; the one in force when left out.")
+    ] = None,
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Print the policies of a version, as they were promoted."""
+    from holdfast.policy import Bundle
+
+    found = with_gateway(config, lambda gateway: gateway.promotions())
+    wanted = [one for one in found if (one.ended_by is None if version is None else one.version == version)]
+    if not wanted:
+        what = "policies" if version is None else f"policies {version!r}"
+        raise NotFound(f"no {what} were promoted; 'holdfast policy list' lists them")
+    for name, content in Bundle.stored(wanted[0].content).files.items():
+        show(text((f"// {wanted[0].version} {name}", "dim")), text(content.rstrip()))
+
+
+def diff() -> None:
+    """Not built yet."""
+    fail("'holdfast policy diff' is not built yet; look at a version with 'holdfast policy show VERSION'")
+    raise typer.Exit(Exit.USAGE)
+
+
+def _show(bundle: "Bundle", report: "Report") -> None:
+    rows = [
+        ((p.id, "bold"), p.tree.effect, p.tree.annotations.get("approval", ""), str(p.statement.place))
+        for p in report.policies
+    ]
+    show(table(("policy", "effect", "approval", "at"), rows))
+    for problem in report.problems:
+        fail(str(problem))
+    if report.ok:
+        show(text(("good", "bold green"), f"  {bundle.version}  {len(rows)} policies"))
+
+
+def _told(bundle: "Bundle", report: "Report") -> dict[str, Any]:
+    return {
+        "version": bundle.version,
+        "ok": report.ok,
+        "policies": [
+            {
+                "id": p.id,
+                "effect": p.tree.effect,
+                "approval": p.tree.annotations.get("approval"),
+                "place": str(p.statement.place),
+            }
+            for p in report.policies
+        ],
+        "problems": [
+            {"file": p.place.file, "line": p.place.line, "column": p.place.column, "text": p.text}
+            for p in report.problems
+        ],
+    }
+
+
+def _promotion(one: "Promoted", active: int | None) -> dict[str, Any]:
+    return {
+        "version": one.version,
+        "by": one.by,
+        "at": _moment(one.at),
+        "note": one.note,
+        "in_force": one.number == active,
+        "rolled_back_by": one.ended_by,
+    }
+
+
+def _state(one: "Promoted", active: int | None) -> tuple[str, str]:
+    if one.number == active:
+        return "in force", "bold green"
+    return ("rolled back", "dim") if one.ended_by is not None else ("earlier", "dim")
+
+
+def _moment(at: float) -> str:
+    from holdfast.cli.shown import moment
+
+    return moment(at)

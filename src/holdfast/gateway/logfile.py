@@ -1,0 +1,55 @@
+"""The log as it lies in the store of a configuration: verified and exported without opening a gateway."""
+
+from pathlib import Path
+from typing import BinaryIO
+
+from holdfast.config import Config
+from holdfast.gateway.auditing import checkpoint_path, signer
+from holdfast.model.errors import StoreError
+from holdfast.records import checkpoint, export
+from holdfast.records.checkpoint import CheckpointFile
+from holdfast.records.export import Head, Part
+from holdfast.records.inspection import inspect
+from holdfast.records.merkle import inclusion_proof
+from holdfast.records.note import BadNote, Verifier
+from holdfast.records.report import Report
+from holdfast.stores.sqlite.log import opened
+
+
+def verify(path: Path, checkpoints: Path, key: Verifier | None) -> Report:
+    """Look at everything in a database, against checkpoints from outside it."""
+    with opened(path) as log:
+        return inspect(log, CheckpointFile(checkpoints).read(), key)
+
+
+def public_key(config: Config) -> Verifier:
+    return signer(config).verifier
+
+
+def write_export(config: Config, part: Part, file: BinaryIO) -> int:
+    """Export what the last checkpoint speaks for; how many leaves that are."""
+    signs = signer(config)
+    notes = CheckpointFile(checkpoint_path(config)).read()
+    with opened(config.store_path) as log:
+        head = _head(notes, signs.verifier)
+        if log.tree.size() < head.size:
+            raise StoreError("the log is shorter than its last checkpoint; run 'holdfast audit verify'")
+        leaves = log.leaves() if part.whole else log.leaves_of(part.tenant, part.since or 0.0)
+        node = log.tree.node
+        return export.write(
+            file, part, head, leaves, signs, lambda leaf: inclusion_proof(node, leaf, head.size)
+        )
+
+
+def _head(notes: list[str], key: Verifier) -> Head:
+    if not notes:
+        raise StoreError(
+            "nothing is signed here yet, so there is nothing to export; the first call changes that"
+        )
+    try:
+        last = checkpoint.opened(notes[-1], key)
+    except BadNote as bad:
+        raise StoreError(
+            f"the last checkpoint cannot be trusted: {bad}; run 'holdfast audit verify'"
+        ) from None
+    return Head(last.size, last.root, notes)

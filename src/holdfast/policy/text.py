@@ -1,0 +1,109 @@
+"""Where in a Cedar file does something stand?
+
+Cedar's parser says what is wrong and not where, so a file is cut into its policies first, each with its
+place.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cedarpy import PolicySet
+
+TOKEN = re.compile(
+    r"(?P<skip>\s+|//[^\n]*)"
+    r'|(?P<string>"(?:\\.|[^"\\])*")'
+    r"|(?P<word>[A-Za-z_]\w*)"
+    r"|(?P<number>\d+)"
+    r"|(?P<sign>::|==|!=|<=|>=|&&|\|\||.)",
+    re.DOTALL,
+)
+ENDS_EARLY = "unexpected end of input"
+LOOKED_AT = 1_000
+"""Words of one policy that are tried one by one to find a fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Line and column count from 1."""
+
+    file: str
+    line: int = 1
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One policy as it is written, annotations and all."""
+
+    file: str
+    text: str
+    tokens: tuple[Token, ...]
+    line: int
+    column: int
+
+    @property
+    def place(self) -> Place:
+        return Place(self.file, self.line, self.column)
+
+    def find(self, word: str) -> Place:
+        """Where a name stands, as a word or as a string; where the policy starts when it does not."""
+        for token in self.tokens:
+            if token.text in (word, f'"{word}"'):
+                return self.at(token.start)
+        return self.place
+
+    def at(self, offset: int) -> Place:
+        before = self.text[:offset]
+        lines = before.count("\n")
+        column = offset - before.rfind("\n") if lines else offset + self.column
+        return Place(self.file, self.line + lines, column)
+
+    def first_fault(self) -> Place:
+        """The word at which no policy can go on: up to there, only the end comes too early."""
+        for token in self.tokens[:LOOKED_AT]:
+            fault = _fault(self.text[: token.end])
+            if fault is not None:
+                whole = token is self.tokens[-1] and "token" not in fault
+                return self.place if whole else self.at(token.start)
+        return self.place
+
+
+def statements(file: str, text: str) -> Iterator[Statement]:
+    """The policies of a file in order; what is left at its end without a `;` is one too."""
+    tokens: list[Token] = []
+    for found in TOKEN.finditer(text):
+        if found.lastgroup == "skip":
+            continue
+        tokens.append(Token(found[0], found.start(), found.end()))
+        if found[0] == ";":
+            yield _statement(file, text, tokens)
+            tokens = []
+    if tokens:
+        yield _statement(file, text, tokens)
+
+
+def _statement(file: str, text: str, tokens: list[Token]) -> Statement:
+    start = tokens[0].start
+    own = tuple(Token(token.text, token.start - start, token.end - start) for token in tokens)
+    line = text.count("\n", 0, start) + 1
+    column = start - text.rfind("\n", 0, start)
+    return Statement(file, text[start : tokens[-1].end], own, line, column)
+
+
+def _fault(text: str) -> str | None:
+    try:
+        PolicySet.from_str(text)
+    except ValueError as error:
+        return None if ENDS_EARLY in str(error) else str(error)
+    return None

@@ -1,0 +1,104 @@
+"""The whole log in a database file, as it is on disk: read only, in one moment, past every gateway."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from holdfast.model.errors import StoreError
+from holdfast.model.record import Record
+from holdfast.records.coverage import Attempt
+from holdfast.records.log import Leaf
+from holdfast.stores.sqlite.sequencer import Tree
+
+_LEAVES = """
+SELECT l.leaf, l.tenant, l.writer, l.seq, l.call_id, l.at, l.hash,
+  r.call_id, r.kind, r.at, r.body, r.prev, r.hash
+FROM tree_leaf l LEFT JOIN record r ON r.tenant = l.tenant AND r.writer = l.writer AND r.seq = l.seq
+WHERE l.leaf > ? {}ORDER BY l.leaf
+"""
+_WAITING = """
+SELECT tenant, writer, seq, call_id, kind, at, body, prev, hash FROM record r
+WHERE NOT EXISTS (
+  SELECT 1 FROM tree_leaf l WHERE l.writer = r.writer AND l.seq = r.seq AND l.tenant = r.tenant)
+ORDER BY writer, seq
+"""
+_NODES = "SELECT place, hash FROM tree_node WHERE tenant = '*' AND level = ? ORDER BY place"
+_CHECKPOINTS = "SELECT note FROM tree_checkpoint WHERE tenant = '*' ORDER BY size"
+_LEDGER = "SELECT tenant, call_id, state, epoch, nonce FROM operation"
+_CALL = "SELECT tenant, leaf FROM tree_leaf WHERE call_id = ? ORDER BY leaf LIMIT 1000"
+
+
+class SqliteLog:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self.tree = Tree(connection.execute)
+
+    def leaves(self) -> Iterator[Leaf]:
+        return self._leaves("", ())
+
+    def leaves_of(self, tenant: str | None, since: float) -> Iterator[Leaf]:
+        """A part of the log: one tenant's, or what was written from `since` on."""
+        if tenant is None:
+            return self._leaves("AND l.at >= ? ", (since,))
+        return self._leaves("AND l.tenant = ? AND l.at >= ? ", (tenant, since))
+
+    def waiting(self) -> Iterator[Record]:
+        for row in self._connection.execute(_WAITING):
+            yield Record(*row)
+
+    def nodes(self, level: int) -> Iterator[tuple[int, bytes]]:
+        return iter(self._connection.execute(_NODES, (level,)))
+
+    def kept_checkpoints(self) -> Iterable[str]:
+        return [str(note) for (note,) in self._connection.execute(_CHECKPOINTS)]
+
+    def ledger(self) -> Iterable[Attempt]:
+        return (Attempt(*row) for row in self._connection.execute(_LEDGER))
+
+    def _leaves(self, where: str, parameters: tuple[object, ...]) -> Iterator[Leaf]:
+        last = -1
+        self._connection.text_factory = str
+        try:
+            for leaf in self._read_leaves(where, (last, *parameters)):
+                last = leaf.place
+                yield leaf
+        except sqlite3.OperationalError:  # text that is none: from here on read as what it looks like
+            self._connection.text_factory = _lenient
+            yield from self._read_leaves(where, (last, *parameters))
+        finally:
+            self._connection.text_factory = _lenient
+
+    def _read_leaves(self, where: str, parameters: tuple[object, ...]) -> Iterator[Leaf]:
+        for row in self._connection.execute(_LEAVES.format(where), parameters):
+            place, tenant, writer, seq, call_id, at, hashed, said, kind, said_at, body, prev, own = row
+            record = (
+                None if said is None else Record(tenant, writer, seq, said, kind, said_at, body, prev, own)
+            )
+            yield Leaf(place, tenant, writer, seq, call_id, at, hashed, record)
+
+
+def _lenient(raw: bytes) -> str:
+    """A flipped bit may make text of what is none: it is read as something else, and its hash tells of it."""
+    return raw.decode(errors="replace")
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[SqliteLog]:
+    """The log in the database at `path`; raises StoreError, also where it cannot be read to its end."""
+    if not path.exists():
+        raise StoreError(f"there is no database '{path}'; nothing was recorded here yet")
+    try:
+        connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, isolation_level=None)
+    except sqlite3.Error as error:
+        raise StoreError(f"the database '{path}' cannot be opened: {error}") from error
+    connection.text_factory = _lenient
+    try:
+        connection.execute("PRAGMA mmap_size = 1073741824")  # all of it is read, once: spare the copies
+        connection.execute("BEGIN")
+        yield SqliteLog(connection)
+    except sqlite3.Error as error:
+        raise StoreError(f"the database '{path}' cannot be read: {error}") from error
+    finally:
+        connection.close()

@@ -1,0 +1,1 @@
+"""What can be seen from outside: spans, metrics and logs, none of which shows what may not be shown."""

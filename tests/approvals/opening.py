@@ -1,0 +1,61 @@
+"""Gateways that may be opened one after the other on what the one before left: other people, other rules."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from holdfast import Gateway
+from holdfast.model.function import toolset
+from holdfast.records.chain import Record
+from holdfast.stores.memory import MemoryStore
+from holdfast.stores.memory.store import OneBoot
+from holdfast.stores.sqlite.store import SqliteStore
+from holdfast.stores.worker import Workers
+from holdfast.system import RandomIds
+from holdfast.testing import ManualClock
+from holdfast.upstreams.function import FunctionUpstream
+from tests.stores.world import read_records
+
+OpenAgain = Callable[..., AbstractAsyncContextManager[Gateway]]
+
+
+class House:
+    """One store and one clock, and as many gateways around them as a test wants."""
+
+    def __init__(self, kind: str, folder: Path, clock: ManualClock | None = None) -> None:
+        self.clock = clock or ManualClock()
+        self._file = folder / "house.db" if kind == "sqlite" else None
+        self._memory = MemoryStore(self.clock)
+
+    @asynccontextmanager
+    async def gateway(
+        self, *sources: object, config: Mapping[str, Any] | None = None, **ports: Any
+    ) -> AsyncIterator[Gateway]:
+        tools = [t for source in sources for t in toolset(source)]
+        upstreams = {"test": FunctionUpstream(tools)}
+        async with AsyncExitStack() as stack:
+            kept: Any = self._memory
+            if self._file is not None:
+                store = SqliteStore(self._file, self.clock, boot=OneBoot(self.clock), workers=AllAlive())
+                kept = await stack.enter_async_context(store)
+            opened = Gateway.assemble(
+                config or {}, kept, upstreams, clock=self.clock, ids=RandomIds(), **ports
+            )
+            try:
+                yield opened
+            finally:
+                await opened.close()
+
+    def records(self) -> list[Record]:
+        return self._memory.records if self._file is None else list(read_records(self._file))
+
+    def alarms(self) -> list[Record]:
+        return [record for record in self.records() if record.kind == "security"]
+
+
+class AllAlive(Workers):
+    id = "w_house"
+
+    def alive(self, worker: str) -> bool:
+        return bool(worker)

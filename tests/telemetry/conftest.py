@@ -1,0 +1,28 @@
+"""What is seen must be the same on every store."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.lifecycle.world import World
+from tests.telemetry.world import Open, Seen, opener
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def open_gateway(store: str, tmp_path: Path) -> Open:
+    return opener(store, tmp_path)
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def seen() -> Seen:
+    return Seen()
