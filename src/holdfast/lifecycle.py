@@ -6,16 +6,15 @@ before the claim is durable, and nobody is told `done` before the outcome is.
 """
 
 import logging
-from dataclasses import replace
-from typing import Any
 
 from holdfast import settlement
-from holdfast.execution.attempt import judge
-from holdfast.execution.observe import observe, shown
+from holdfast.execution.late import settle_late, write_later
+from holdfast.execution.observe import observe
 from holdfast.execution.preview import preview
 from holdfast.execution.result import Broke
 from holdfast.execution.run import remember, run
 from holdfast.execution.runtime import Runtime
+from holdfast.execution.unrun import held, refused
 from holdfast.execution.verify import Judged, verify
 from holdfast.gates.approval import approval
 from holdfast.gates.arguments import arguments
@@ -29,13 +28,14 @@ from holdfast.gates.semantics import semantics
 from holdfast.gates.state import state
 from holdfast.model.call import Call, Proposal
 from holdfast.model.current import not_to_be_shown, serving
-from holdfast.model.errors import Code, StoreError, remedy
+from holdfast.model.errors import Code, StoreError
 from holdfast.model.observation import Observation, Status
 from holdfast.model.redaction import explained
-from holdfast.model.tool import Tool
 from holdfast.model.verdict import PASS, Hold, Pass, Refusal, Replay, Verdict
 from holdfast.model.vocabulary import State
-from holdfast.ports import Gate, Ports, Settlement
+from holdfast.ports import Gate, Ports
+
+__all__ = ["GATES", "PHASES", "act", "admit", "live", "receive", "recorded", "refused"]
 
 log = logging.getLogger(__name__)
 
@@ -54,9 +54,6 @@ GATES: tuple[Gate, ...] = (
 
 UNASKED_BY_PREVIEWS: frozenset[Gate] = frozenset({replay, limits, approval, claim})
 """A preview takes nothing and promises nothing; DEC-5."""
-
-WRITE_LATER_S = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
-"""Waits before each new try at an outcome the store did not take; a minute in all."""
 
 PHASES: dict[str, str] = {
     "resolve": "Request",
@@ -196,38 +193,6 @@ async def _probed(call: Call, observation: Observation, ports: Ports) -> Observa
     return settlement.current(await settlement.settle(now, call.tool, ports))
 
 
-async def write_later(
-    call: Call, observation: Observation, state: State, ports: Ports, runtime: Runtime
-) -> None:
-    """The caller was told `unknown`, but the outcome is known here: the store may take it yet."""
-    for pause_s in WRITE_LATER_S:
-        closing = await ports.clock.until(runtime.closing, pause_s)
-        try:
-            await ports.ledger.finish(call, observation, state)
-        except StoreError as error:
-            log.warning("call %s: the outcome still cannot be written: %s", call.id, error)
-        else:
-            return
-        if closing:
-            break
-    log.error("call %s: the outcome is given up as unwritten; a probe or a person must settle it", call.id)
-
-
-async def settle_late(call: Call, result: Broke, ports: Ports) -> None:
-    """An answer that came after its caller was told `unknown` still settles the operation."""
-    assert result.late is not None  # noqa: S101  # only such results are kept
-    try:
-        await ports.clock.until(result.late)
-        judged = await verify(call, judge(call, result.late), ports)
-        observation = observe(call, judged, ports)
-        if await ports.ledger.finish(call, observation, judged.state) and call.operation is not None:
-            late = Settlement(state=judged.state, observation=None, by="late")
-            ports.telemetry.settled(call.operation, late)
-    except Exception as error:
-        text = "call %s: its late answer could not be written; it stays unknown\n%s"
-        log.error(text, call.id, explained(error, not_to_be_shown(call)))
-
-
 async def recorded(
     call: Call, observation: Observation, ports: Ports, private: Code | None = None
 ) -> Observation:
@@ -241,65 +206,6 @@ async def recorded(
         log.error("call %s: its refusal could not be recorded: %s", call.id, error)
     _leave("return", call, ports)
     return observation
-
-
-def refused(call: Call, refusal: Refusal, ports: Ports) -> Observation:
-    message = refusal.message
-    if call.earlier is not None and call.earlier.call_id not in message:
-        message += f" (this key has call {call.earlier.call_id!r}, {call.earlier.state.value})"
-    return _unrun(
-        call,
-        ports,
-        status=Status.REFUSED,
-        code=refusal.code,
-        message=message,
-        field_errors=refusal.field_errors,
-        remedy=remedy(refusal.code, refusal.retry_after_ms, refusal.next_action),
-        data=refusal.data,
-    )
-
-
-def held(call: Call, hold: Hold, ports: Ports) -> Observation:
-    code = Code.APPROVAL_REQUIRED
-    return _unrun(
-        call,
-        ports,
-        status=Status.HELD,
-        code=code,
-        message=hold.message,
-        remedy=remedy(code),
-        approval=hold.approval,
-    )
-
-
-def _unrun(call: Call, ports: Ports, **said: Any) -> Observation:
-    tool: Tool | None = getattr(call, "tool", None)  # unset when resolve itself refused
-    decision = getattr(call, "decision", None)
-    if said.get("code") is Code.TOOL_NOT_FOUND:
-        tool = None  # nothing about it may be told
-    return Observation(
-        call_id=call.id,
-        tool=call.proposal.tool.partition("@")[0],
-        version=None if tool is None else tool.contract.version,
-        policy_decision_id=None if decision is None else decision.id,
-        trace_id=call.trace_id,
-        latency_ms=round((ports.clock.monotonic() - call.started) * 1000, 3),
-        key=call.key,
-        key_source=call.key_source,
-        warnings=() if tool is None else tuple(call.warnings),
-        **(said if tool is None else _shown(call, said)),
-    )
-
-
-def _shown(call: Call, said: dict[str, Any]) -> dict[str, Any]:
-    """What a refusal says, without what the arguments mark as not to be shown."""
-    if call.tool.input.sensitivity.empty:
-        return said
-    faults = tuple(
-        replace(fault, actual=shown(call, fault.actual), message=shown(call, fault.message))
-        for fault in said.get("field_errors", ())
-    )
-    return {**said, "message": shown(call, said.get("message")), "field_errors": faults}
 
 
 def _broke_inside(call: Call) -> Judged:

@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from holdfast import Code, Gateway, Status
+from holdfast.execution.late import WRITE_LATER_S
 from holdfast.execution.runtime import Runtime
-from holdfast.lifecycle import WRITE_LATER_S
 from holdfast.model import defaults
 from holdfast.model.errors import StoreError
 from holdfast.ports import Ledger, Ports

@@ -115,8 +115,8 @@ def _lost(call: Call, what: str) -> Broke:
     return Broke(
         trace=Trace.UNKNOWN,
         code=Code.OUTCOME_UNKNOWN,
-        message=f"{what}; its effect may or may not have happened. ask again with the same key, or settle it: "
-        f"holdfast settle {call.id} committed|no-effect",
+        message=f"{what}; its effect may or may not have happened. ask again with the same key, "
+        f"or settle it: holdfast settle {call.id} committed|no-effect",
     )
 
 

@@ -1,5 +1,6 @@
 """The records on SQLite as one tree that proves them, read by tenant."""
 
+import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,6 +24,8 @@ BY_CALL = f"{_ENTRIES} WHERE l.tenant = ? AND l.call_id = ? AND l.leaf > ? ORDER
 BY_TIME = f"{_ENTRIES} WHERE l.tenant = ? AND (l.at, l.leaf) > (?, ?) ORDER BY l.at, l.leaf LIMIT ?"
 BY_RECORD = f"{_ENTRIES} WHERE l.tenant = ? AND l.writer = ? AND l.seq = ?"
 CHECKPOINT = "SELECT note FROM tree_checkpoint WHERE tenant = '*' AND size > ? ORDER BY size DESC LIMIT 1"
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 ROUNDS = 40
@@ -115,13 +118,13 @@ class SqliteAudit:
         try:
             connection = connect(self._path, READ_LOCK_S)
             try:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                [(busy, _, _)] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             finally:
                 connection.close()
         except sqlite3.Error as error:
-            raise StoreError(
-                f"the key is dropped, and its log could not be cut off: {error}; try again"
-            ) from error
+            raise StoreError(f"the key is dropped, and its log could not be cut off: {error}") from error
+        if busy:
+            log.error("a tenant's key is dropped; a copy stays in the log until nobody reads it any more")
 
     def _in_snapshot(self, read: Callable[[], T]) -> T:
         """Several reads of one moment: somebody may append meanwhile."""
