@@ -132,11 +132,11 @@ CLAUSES = (
     Requirement("OBS-5", "token accounting: window minus system, history, memory and reserve", deferred=LATER),
     Requirement("OBS-6", "information-flow labels follow results, and a label may not reach a sink without declassification", deferred=IDENTITY),
     # 12. audit and replay
-    Requirement("AUD-1", "intent and outcome of every executed call and one record per refusal, append-only and tamper-evident", partial="the Merkle tree, checkpoints and verify come with the milestone 'Governed'"),
-    Requirement("AUD-2", "decisions, approvals, promotions, credentials, quarantines and admin acts are audited too", deferred=GOVERNED),
-    Requirement("AUD-3", "any past decision is reconstructed from the records and comes out the same", deferred=GOVERNED),
-    Requirement("AUD-4", "retention per tenant, export, erasure of payloads without breaking the proof", deferred=GOVERNED),
-    Requirement("AUD-5", "nothing that executed is missing from the audit; an outcome that cannot be written is unknown, never done", partial="the proof over the whole storm comes with the milestone 'Governed'"),
+    Requirement("AUD-1", "intent and outcome of every executed call and one record per refusal, append-only and tamper-evident"),
+    Requirement("AUD-2", "decisions, approvals, promotions, credentials, quarantines and admin acts are audited too", partial="decisions, approvals, promotions, halts, settlements, keys made, exports and erasures; quarantines come with their milestone"),
+    Requirement("AUD-3", "any past decision is reconstructed from the records and comes out the same"),
+    Requirement("AUD-4", "retention per tenant, export, erasure of payloads without breaking the proof"),
+    Requirement("AUD-5", "nothing that executed is missing from the audit; an outcome that cannot be written is unknown, never done"),
     # 13. telemetry and health
     Requirement("TEL-1", "W3C trace context on every protocol; a span per call with a child per phase; keys hashed", partial="over HTTP and JSON-RPC; MCP and gRPC come with those protocols"),
     Requirement("TEL-2", "the specified metrics, rates and evaluation metrics over OTLP and a Prometheus endpoint", partial="compensation success and tool_fallback_level come with sagas and fallbacks"),
@@ -197,7 +197,7 @@ CLAUSES = (
     Requirement("TST-3", "a public effect-correctness kit that runs against any MCP gateway", deferred=PROCESSES),
     Requirement("TST-4", "each known failure mode and anti-pattern has one named test that proves its mitigation", deferred=LATER),
     # 23. people
-    Requirement("PPL-1", "the CLI covers the work, shows progress, and every error says what to do next", partial="wrap, approve, audit, policy, chain and test come with their milestones"),
+    Requirement("PPL-1", "the CLI covers the work, shows progress, and every error says what to do next", partial="wrap, approve, policy, chain and test come with their milestones"),
     Requirement("PPL-2", "a web console for approvals, calls, catalog, chains, audit, policy and costs, tested in a browser", deferred=PEOPLE),
     Requirement("PPL-3", "docs: a first governed call in five minutes, generated reference, every example executed", partial="tutorial, how-tos, generated reference and explanation of what is built"),
     Requirement("PPL-4", "halt and resume, cancel, settle, hot reload, observe-only roll-out, key rotation", partial="settle, halt, resume and cancel only; reload, observe-only and rotation come later"),
@@ -213,7 +213,7 @@ CLAUSES = (
     # 25. names that outsiders rely on
     Requirement("NAM-1", "the command, its subcommands, options and exit codes", partial="subcommands of later milestones are absent"),
     Requirement("NAM-2", "the configuration keys; an unknown one is refused with the nearest known one"),
-    Requirement("NAM-3", "the HTTP routes, bodies, headers and statuses", partial="/mcp, approvals, audit and the console come with their milestones"),
+    Requirement("NAM-3", "the HTTP routes, bodies, headers and statuses", partial="/mcp, approvals and the console come with their milestones"),
     Requirement("NAM-4", "the fields of the observation JSON"),
     Requirement("NAM-5", "tool names, _meta keys and errors over MCP", deferred=MCP),
     Requirement("NAM-6", "the Python names: Gateway, tool, Effect, Undo, Principal, Observation, holdfast.testing"),

@@ -210,8 +210,10 @@ class Ledger(Protocol):
         """Milliseconds until the bucket has room, or None when it has some now."""
         ...
 
-    async def peek_budgets(self, tenant: str, buckets: Sequence[str]) -> Mapping[str, Amount]:
-        """What is used or reserved of each bucket; one nobody has drawn on may be missing."""
+    async def peek_budgets(
+        self, tenant: str, buckets: Sequence[str], but: str | None = None
+    ) -> Mapping[str, Amount]:
+        """What is used or reserved of each bucket, but for what call `but` holds itself."""
         ...
 
     async def budgets(self, tenant: str) -> Sequence[Account]:

@@ -22,7 +22,7 @@ PEOPLE = {
             "ben": {"roles": ["operator"], "scopes": ["**"]},
             "cat": {"roles": ["operator"], "scopes": ["**"]},
         }
-    }
+    },
 }
 
 

@@ -217,11 +217,13 @@ async def test_an_upstream_is_never_given_more_than_its_bulkhead_holds(
             asyncio.create_task(gateway.call("test.busy", {"thing": str(i)}, principal=ANA))
             for i in range(40)
         ]
-        while running[0] < defaults.UPSTREAM_CONCURRENCY:
+        while clock.sleepers < 40:  # all have a deadline: 32 inside, 8 at the door
             await settle_loop()
-        await settle_loop()
-        late = asyncio.create_task(gateway.call("test.busy", {"thing": "x"}, deadline_ms=50, principal=ANA))
-        answer = await passing(late, clock)
+        late = gateway.call("test.busy", {"thing": "x"}, deadline_ms=50, principal=ANA)
+        waiting = asyncio.create_task(late)
+        while clock.sleepers < 41:
+            await settle_loop()
+        answer = await passing(waiting, clock)
         gate.set()
         done = await asyncio.gather(*calls)
     assert most[0] == defaults.UPSTREAM_CONCURRENCY

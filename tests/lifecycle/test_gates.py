@@ -158,7 +158,7 @@ async def test_a_number_too_big_for_everybody_is_refused_with_its_path(
 
 
 @requirement("VAL-3")
-async def test_rules_over_arguments_and_looked_up_state_are_judged_together(
+async def test_rules_over_arguments_and_over_looked_up_state_must_hold(
     open_gateway: Open, world: World
 ) -> None:
     def odd(arguments: Any) -> str | None:
@@ -180,15 +180,36 @@ async def test_rules_over_arguments_and_looked_up_state_are_judged_together(
     world.touched["a"] = 1
     async with open_gateway(world, [paint]) as gateway:
         bad = await gateway.call("test.paint", {"thing": "a", "times": 12}, key="k", principal=ANA)
+        seen = await gateway.call("test.paint", {"thing": "a", "times": 3}, key="k", principal=ANA)
         good = await gateway.call("test.paint", {"thing": "b", "times": 3}, key="k", principal=ANA)
     assert bad.code is Code.SEMANTIC_INVALIDITY
-    assert [e.message for e in bad.field_errors] == [
-        "at most nine times",
-        "it was touched before",
-        "times must be odd",
-    ]
+    assert [e.message for e in bad.field_errors] == ["at most nine times", "times must be odd"]
     assert bad.field_errors[0].path == "/times"
+    assert (seen.code, seen.message) == (Code.SEMANTIC_INVALIDITY, "it was touched before")
     assert good.status is Status.DONE
+
+
+@requirement("LIF-2", "VAL-3")
+async def test_a_call_that_changed_what_its_rules_look_at_is_replayed_all_the_same(
+    open_gateway: Open, world: World
+) -> None:
+    @tool(
+        **WRITE,
+        semantics=[{"holds": "now.touched == 0", "message": "it was touched before"}],
+        lookups={"now": {"tool": "test.look", "arguments": {"thing": "=args.thing"}}},
+    )
+    async def once(thing: str) -> str:
+        """Touch what was never touched."""
+        world.touched[thing] += 1
+        return thing
+
+    async with open_gateway(world, [once]) as gateway:
+        first = await gateway.call("test.once", {"thing": "a"}, key="k", principal=ANA)
+        again = await gateway.call("test.once", {"thing": "a"}, key="k", principal=ANA)
+        other = await gateway.call("test.once", {"thing": "a"}, key="k2", principal=ANA)
+    assert first.status is Status.DONE
+    assert again.replayed
+    assert other.code is Code.SEMANTIC_INVALIDITY
 
 
 @requirement("VAL-5", "DEC-3")

@@ -24,7 +24,7 @@ class Shop:
     @tool(effect=Effect.READ_ONLY)
     async def look(self, thing: str) -> dict[str, Any]:
         """Look at a thing."""
-        if self.mood == "wait":
+        if self.mood == "slow":
             self.entered.set()
             await self.release.wait()
         self.done["look"] += 1

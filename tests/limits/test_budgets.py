@@ -181,7 +181,7 @@ async def test_a_dead_workers_reservation_is_settled_once_by_whoever_finds_out(o
 @requirement("POL-4")
 async def test_the_read_of_a_dead_worker_counts_as_done(open_gateway: Open) -> None:
     shop, clock, dead = Shop(), ManualClock(), set[str]()
-    shop.mood = "wait"
+    shop.mood = "slow"
     config = budget(per="tenant", kind="read", calls=3)
     async with open_gateway(shop, config=config, clock=clock, workers=Dying("w1", dead)) as gateway:
         reading = asyncio.create_task(gateway.call("test.look", {"thing": "a"}, principal=ANA))

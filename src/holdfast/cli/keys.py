@@ -28,6 +28,7 @@ def create(
 
     _check_names(config, user, agent)
     plain, entry = mint(user, agent)
+    _record(config, entry)
     typer.echo(f"{plain}\n")
     typer.echo("# this is shown once: hand it over now. add under auth.keys:", err=True)
     typer.echo(yaml.safe_dump([entry], sort_keys=False, width=200).rstrip())
@@ -39,6 +40,21 @@ def hash_() -> None:
 
     secret = typer.prompt("secret", hide_input=True, confirmation_prompt=True, err=True)
     typer.echo(hash_chosen(secret))
+
+
+def _record(config: object, entry: dict[str, str]) -> None:
+    """Where there is a log, that a key was made belongs into it."""
+    import asyncio
+    import getpass
+
+    from holdfast.config import load
+    from holdfast.gateway.logfile import note_issued
+
+    try:
+        known = load(str(config))
+    except ConfigError:
+        return
+    asyncio.run(note_issued(known, getpass.getuser(), entry))
 
 
 def _check_names(config: object, user: str, agent: str | None) -> None:

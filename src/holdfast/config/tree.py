@@ -254,7 +254,7 @@ class Audit(Section):
     key: Annotated[str, StringConstraints(pattern=r"^(file|env):\S+$")] | None = None
     """Signs checkpoints: `file:PATH` or `env:NAME`; a file beside the store, made once, when left out."""
     checkpoints: Annotated[str, StringConstraints(min_length=1)] | None = None
-    """The file that checkpoints are appended to, best where the store cannot write; beside it when left out."""
+    """The file checkpoints are appended to, best where the store cannot write; beside it when left out."""
     retention_days: float | None = Field(default=None, gt=0)
     """Days after which records are dropped and only their hashes stay; for ever when left out."""
     tenants: dict[Name, TenantAudit] = {}

@@ -70,7 +70,10 @@ async def _budgets(call: Call, ports: Ports) -> Refusal | None:
     drawn = list(buckets(call, ports.budgets, ports.clock.now()))
     if not drawn:
         return None
-    found = await ports.ledger.peek_budgets(call.principal.tenant, [bucket.name for bucket, _ in drawn])
+    names, own = [bucket.name for bucket, _ in drawn], None
+    if call.rerun_unknown and call.earlier is not None:  # goes back when the call is claimed again
+        own = call.earlier.call_id
+    found = await ports.ledger.peek_budgets(call.principal.tenant, names, own)
     taken = {bucket: found.get(bucket.name, NOTHING) for bucket, _ in drawn}
     retries = _retries(call, drawn, taken)
     wall_ms = _wall_ms(call, ports, drawn, taken)

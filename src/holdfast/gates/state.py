@@ -1,9 +1,9 @@
 """Is the world still as the caller believes?
 
-Where the contract says how to look, the target is read back through a governed
-read: it must exist, be in a valid state and, when the caller planned on a version,
-still have that version. A call that was planned by a preview must still do what the
-preview said.
+Where the contract says how to look, what the arguments name is looked up and the target
+is read back through governed reads: rules over them must hold, the target must exist, be
+in a valid state and, when the caller planned on a version, still have that version. A
+call that was planned by a preview must still do what the preview said.
 """
 
 from typing import Any
@@ -14,16 +14,35 @@ from holdfast.model.errors import Code
 from holdfast.model.expression import ExpressionError
 from holdfast.model.fields import FieldError
 from holdfast.model.observation import Status
-from holdfast.model.tool import State
+from holdfast.model.tool import State, broken
 from holdfast.model.verdict import PASS, Pass, Refusal, Verdict
 from holdfast.ports import Ports
 
 
 async def state(call: Call, ports: Ports) -> Verdict:
-    verdict = await _target(call, ports)
+    verdict = await _situation(call, ports) if call.tool.situation else PASS
+    if isinstance(verdict, Pass):
+        verdict = await _target(call, ports)
     if isinstance(verdict, Pass) and call.proposal.plan_token is not None and not call.previewing:
         return await _plan(call, call.proposal.plan_token, ports)
     return verdict
+
+
+async def _situation(call: Call, ports: Ports) -> Verdict:
+    """Rules over the arguments and what they name, looked up now; VAL-3."""
+    variables: dict[str, Any] = {"args": call.arguments}
+    for name, read in call.tool.lookups.items():
+        seen = await ports.reader.read(call.principal.tenant, read.tool, read.arguments.fill(variables))
+        if seen.code is Code.SEMANTIC_INVALIDITY:  # what the arguments name is not there
+            return Refusal(Code.SEMANTIC_INVALIDITY, seen.message or f"{name!r} cannot be found")
+        if seen.status is not Status.DONE:
+            text = f"{name!r} could not be looked up to check the arguments"
+            return Refusal(Code.DEPENDENCY_UNAVAILABLE, text, retry_after_ms=1_000)
+        variables[name] = seen.data
+    faults = broken(call.tool.situation, variables)
+    if not faults:
+        return PASS
+    return Refusal(Code.SEMANTIC_INVALIDITY, "; ".join(fault.message for fault in faults), tuple(faults))
 
 
 async def _target(call: Call, ports: Ports) -> Verdict:
@@ -50,11 +69,7 @@ async def _target(call: Call, ports: Ports) -> Verdict:
 
 def _judge(call: Call, look: State, seen: Any) -> Verdict:
     variables = {"args": call.arguments, "state": seen}
-    faults = tuple(
-        FieldError(rule.path, rule.holds.source, "", rule.message)
-        for rule in look.rules
-        if not rule.holds.holds(variables)
-    )
+    faults = tuple(broken(look.rules, variables))
     if faults:
         return Refusal(Code.STALE_STATE, "; ".join(f.message for f in faults), faults, data={"state": seen})
     wanted = call.proposal.if_match

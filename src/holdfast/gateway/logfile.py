@@ -1,10 +1,11 @@
 """The log as it lies in the store of a configuration: verified and exported without opening a gateway."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
 from holdfast.config import Config
-from holdfast.gateway.auditing import checkpoint_path, signer
+from holdfast.gateway.auditing import ALL_TENANTS, checkpoint_path, signer
 from holdfast.model.errors import StoreError
 from holdfast.records import checkpoint, export
 from holdfast.records.checkpoint import CheckpointFile
@@ -14,6 +15,8 @@ from holdfast.records.merkle import inclusion_proof
 from holdfast.records.note import BadNote, Verifier
 from holdfast.records.report import Report
 from holdfast.stores.sqlite.log import opened
+from holdfast.stores.sqlite.store import SqliteStore
+from holdfast.system import SystemClock
 
 
 def verify(path: Path, checkpoints: Path, key: Verifier | None) -> Report:
@@ -39,6 +42,18 @@ def write_export(config: Config, part: Part, file: BinaryIO) -> int:
         return export.write(
             file, part, head, leaves, signs, lambda leaf: inclusion_proof(node, leaf, head.size)
         )
+
+
+async def note_issued(config: Config, by: str, key: Mapping[str, str]) -> bool:
+    """Record that a credential was made; False where there is no log yet to record it in."""
+    if not config.store_path.exists():
+        return False
+    person = config.auth.people.get(key["user"])
+    told = {f"key_{name}": value for name, value in key.items() if name != "hash"}
+    async with SqliteStore(config.store_path, SystemClock()) as store:
+        tenant = ALL_TENANTS if person is None else person.tenant
+        await store.audit.note(tenant, "issue key", by, **told)
+    return True
 
 
 def _head(notes: list[str], key: Verifier) -> Head:

@@ -51,7 +51,7 @@ class ExpressionError(ValueError):
 class Expression:
     """A compiled expression over the names it was compiled for."""
 
-    __slots__ = ("_loops", "_program", "source")
+    __slots__ = ("_loops", "_program", "source", "uses")
 
     def __init__(self, source: str, names: frozenset[str] | set[str]) -> None:
         if len(source) > MAX_SOURCE:
@@ -68,6 +68,8 @@ class Expression:
                 f"expression {source!r} uses unknown names {sorted(unknown)}; known are {sorted(names)}"
             )
         self.source = source
+        self.uses = names & set(self._program.variables())
+        """The names it reads."""
         self._loops = _loops(source)
 
     def evaluate(self, variables: Mapping[str, Any]) -> Any:

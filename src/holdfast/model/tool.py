@@ -1,12 +1,13 @@
 """A contract made ready to be used on every call: everything compiled once, at admission."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from holdfast.model.contract import Compensation, Contract, Reading
 from holdfast.model.contract import Rule as RuleText
-from holdfast.model.expression import Expression, Template
+from holdfast.model.expression import Expression, ExpressionError, Template
+from holdfast.model.fields import FieldError
 from holdfast.model.schema import Defaults, Validator, compile_schema
 from holdfast.model.vocabulary import Severity
 
@@ -34,6 +35,20 @@ class Rule:
     def compile(cls, text: RuleText, names: frozenset[str]) -> "Rule":
         severity = getattr(text, "severity", Severity.CRITICAL)
         return cls(Expression(text.holds, names), text.message, text.path, severity)
+
+
+def broken(rules: Iterable[Rule], variables: Mapping[str, Any]) -> list[FieldError]:
+    """The rules that are not met; one that cannot be evaluated has not been met."""
+    faults = []
+    for rule in rules:
+        try:
+            if rule.holds.holds(variables):
+                continue
+            said = rule.message
+        except ExpressionError as error:
+            said = f"{rule.message} ({error})"
+        faults.append(FieldError(rule.path, rule.holds.source, "", said))
+    return faults
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +94,9 @@ class Tool:
     output: Validator | None
     defaults: Defaults
     semantics: tuple[Rule, ...]
+    """Rules over the arguments alone."""
+    situation: tuple[Rule, ...]
+    """Rules that also need looked-up state: judged after replay, since that state is what a call changes."""
     checks: tuple[Check, ...]
     lookups: dict[str, Read]
     state: State | None
@@ -95,12 +113,14 @@ class Tool:
         """Raises ExpressionError or SchemaError; admission has looked for all of them before."""
         face, effects = contract.affordance, contract.transactional
         state, probe, preview = contract.state, effects.probe, effects.preview
+        rules = [Rule.compile(r, ARGS | set(contract.lookups)) for r in contract.semantics]
         return cls(
             contract=contract,
             input=compile_schema(face.input_schema),
             output=compile_schema(face.output_schema) if face.output_schema else None,
             defaults=Defaults(face.input_schema),
-            semantics=tuple(Rule.compile(r, ARGS | set(contract.lookups)) for r in contract.semantics),
+            semantics=tuple(rule for rule in rules if not rule.holds.uses & contract.lookups.keys()),
+            situation=tuple(rule for rule in rules if rule.holds.uses & contract.lookups.keys()),
             checks=checks,
             lookups={name: Read.compile(r, ARGS) for name, r in contract.lookups.items()},
             state=None

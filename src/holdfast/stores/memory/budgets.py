@@ -8,8 +8,6 @@ from holdfast.ports import Denied
 from holdfast.stores.denial import budget_denied
 from holdfast.stores.spending import Outcome, parts
 
-SHUT_KEPT_S = 86_400.0
-
 Name = tuple[str, str]
 """Tenant and bucket, or tenant and call."""
 
@@ -30,16 +28,18 @@ class Budgets:
     accounts: dict[Name, Account] = field(default_factory=dict)
     reservations: dict[Name, list[Reservation]] = field(default_factory=dict)
 
-    def taken(self, tenant: str, bucket: str) -> Amount:
+    def taken(self, tenant: str, bucket: str, but: str | None = None) -> Amount:
+        """What is used or reserved, but for what call `but` holds itself."""
         found = self.accounts.get((tenant, bucket))
-        return NOTHING if found is None else found.taken
+        taken = NOTHING if found is None else found.taken
+        for held in self.reservations.get((tenant, but), ()) if but else ():
+            if held.open and held.bucket.name == bucket:
+                taken = taken.minus(held.amount)
+        return taken
 
     def refusal(self, gate: str, stage: ReserveBudget, tenant: str, again: str | None) -> Denied | None:
         """`again`: the call whose own reservation goes back before this one is made."""
-        taken = self.taken(tenant, stage.bucket.name)
-        for held in self.reservations.get((tenant, again or ""), ()):
-            if held.open and held.bucket.name == stage.bucket.name:
-                taken = taken.minus(held.amount)
+        taken = self.taken(tenant, stage.bucket.name, again)
         return None if stage.limit.holds(taken.plus(stage.ask)) else budget_denied(gate, stage, taken)
 
     def reserve(self, stage: ReserveBudget, tenant: str, call_id: str, held: Reservation) -> None:
@@ -70,11 +70,6 @@ class Budgets:
         self.reservations.pop((tenant, call_id), None)
 
     def forget(self, now: float) -> None:
-        for name, held in list(self.reservations.items()):
-            left = [one for one in held if one.open or one.at > now - SHUT_KEPT_S]
-            self.reservations[name] = left
-            if not left:
-                del self.reservations[name]
         for key, account in list(self.accounts.items()):
             window, start = account.bucket.window_s, account.bucket.starts_at
             if window is not None and start + 2 * window <= now and account.reserved == NOTHING:

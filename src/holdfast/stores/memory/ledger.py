@@ -75,8 +75,10 @@ class MemoryLedger:
         tat = self._shelf.rates.get((EVERYWHERE if shared else call.principal.tenant, bucket))
         return wait_ms(tat, self._clock.now(), calls, per_s)
 
-    async def peek_budgets(self, tenant: str, buckets: Sequence[str]) -> Mapping[str, Amount]:
-        return {bucket: self._shelf.budgets.taken(tenant, bucket) for bucket in buckets}
+    async def peek_budgets(
+        self, tenant: str, buckets: Sequence[str], but: str | None = None
+    ) -> Mapping[str, Amount]:
+        return {bucket: self._shelf.budgets.taken(tenant, bucket, but) for bucket in buckets}
 
     async def budgets(self, tenant: str) -> Sequence[Account]:
         found = [account for (owner, _), account in self._shelf.budgets.accounts.items() if owner == tenant]

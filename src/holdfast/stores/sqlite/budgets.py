@@ -40,7 +40,7 @@ ACCOUNT = (
 ACCOUNTS = ACCOUNT + " ORDER BY per, kind, subject, starts_at"
 ONE_ACCOUNT = ACCOUNT + " AND bucket = ?"
 _SET_ASIDE = "INSERT INTO reservation VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)"
-_HELD = "SELECT bucket, calls, cost, wall_ms, retries, open FROM reservation WHERE tenant = ? AND call_id = ?"
+HELD = "SELECT bucket, calls, cost, wall_ms, retries, open FROM reservation WHERE tenant = ? AND call_id = ?"
 _MOVE = """
 UPDATE budget SET
   calls_used = calls_used + ?3, cost_used = cost_used + ?4, wall_ms_used = wall_ms_used + ?5,
@@ -56,13 +56,10 @@ _SHUT = (
 )
 OF_READS = "SELECT DISTINCT tenant, call_id, owner, boot_id, lease_boot FROM reservation WHERE owner <> ''"
 _STILL_A_READ = "SELECT 1 FROM reservation WHERE tenant = ? AND call_id = ? AND owner = ? LIMIT 1"
-_FORGET_SHUT = "DELETE FROM reservation WHERE open = 0 AND at <= ?"
 _FORGET_OVER = (
     "DELETE FROM budget WHERE window_s IS NOT NULL AND starts_at + 2 * window_s <= ?"
     " AND calls_reserved = 0 AND cost_reserved = 0 AND wall_ms_reserved = 0 AND retries_reserved = 0"
 )
-SHUT_KEPT_S = 86_400.0
-"""An effect that shows up later than this after it was given back is not charged any more."""
 
 
 class Holder(NamedTuple):
@@ -91,7 +88,7 @@ def reserve(transaction: Transaction, gate: str, stage: ReserveBudget, holder: H
 
 def start_over(transaction: Transaction, tenant: str, call_id: str) -> None:
     """An operation that is claimed again reserves anew: what an earlier attempt still holds goes back."""
-    for bucket, *amount, is_open in transaction.execute(_HELD, (tenant, call_id)).fetchall():
+    for bucket, *amount, is_open in transaction.execute(HELD, (tenant, call_id)).fetchall():
         if is_open:
             transaction.execute(_MOVE, (tenant, bucket, 0, 0, 0, 0, *amount))
     transaction.execute(_DROP, (tenant, call_id))
@@ -99,7 +96,7 @@ def start_over(transaction: Transaction, tenant: str, call_id: str) -> None:
 
 def settle(transaction: Transaction, tenant: str, call_id: str, outcome: Outcome, at: float) -> None:
     """Move what was set aside to where it belongs now; a second time finds nothing to move."""
-    for bucket, *amount, is_open in transaction.execute(_HELD, (tenant, call_id)).fetchall():
+    for bucket, *amount, is_open in transaction.execute(HELD, (tenant, call_id)).fetchall():
         held = Amount(*amount)
         used, back = parts(held, outcome)
         released = held if is_open else Amount()
@@ -130,7 +127,7 @@ def count_lost(transaction: Transaction, lost: Sequence[tuple[str, str, str]], a
 
 
 def forget(transaction: Transaction, at: float) -> None:
-    transaction.execute(_FORGET_SHUT, (at - SHUT_KEPT_S,))
+    """Accounts of windows that are over. What was given back is kept as long as its operation is."""
     transaction.execute(_FORGET_OVER, (at,))
 
 

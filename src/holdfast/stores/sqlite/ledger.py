@@ -87,10 +87,15 @@ class SqliteLedger:
         rows = self._read(READ_RATE, (EVERYWHERE if shared else call.principal.tenant, bucket))
         return wait_ms(rows[0][0], self._clock.now(), calls, per_s) if rows else None
 
-    async def peek_budgets(self, tenant: str, buckets: Sequence[str]) -> Mapping[str, Amount]:
+    async def peek_budgets(
+        self, tenant: str, buckets: Sequence[str], but: str | None = None
+    ) -> Mapping[str, Amount]:
         rows = (row for bucket in buckets for row in self._read(budgets.ONE_ACCOUNT, (tenant, bucket)))
-        found = [budgets.account(row) for row in rows]
-        return {account.bucket.name: account.taken for account in found}
+        found = {account.bucket.name: account.taken for account in map(budgets.account, rows)}
+        for bucket, *amount, is_open in self._read(budgets.HELD, (tenant, but)) if but else ():
+            if is_open and bucket in found:
+                found[bucket] = found[bucket].minus(Amount(*amount))
+        return found
 
     async def budgets(self, tenant: str) -> Sequence[Account]:
         return [budgets.account(row) for row in self._read(budgets.ACCOUNTS, (tenant,))]
