@@ -68,7 +68,7 @@ def test_what_is_left_out_has_the_figures_of_the_one_table() -> None:
         ),
         (
             {"approvals": {"zzz": 1}},
-            "approvals.zzz: unknown key 'zzz'; known are 'expire_s', 'release'",
+            "approvals.zzz: unknown key 'zzz'; known are 'chain', 'expire_s', 'release'",
         ),
     ],
 )

@@ -221,7 +221,7 @@ class Ledger(Protocol):
         ...
 
     async def count_lost_reads(self) -> int:
-        """Count as used what the reads of dead or silent workers had reserved; returns how many there were."""
+        """Count as used what the reads of dead or silent workers had reserved; how many there were."""
         ...
 
 

@@ -39,7 +39,9 @@ async def answer(call: Call, earlier: Operation, ports: Ports) -> Verdict:
     """What a proposal gets whose key already has an operation."""
     if earlier.fingerprint != call.fingerprint or earlier.contract_digest != call.tool.contract.digest:
         if needed(call.tool.contract.security.approval_floor, call.decision):
-            call.alarms.append(f"a key that people are asked about was used for another call: {earlier.call_id}")
+            call.alarms.append(
+                f"the key of {earlier.call_id}, which needs approval, was used for another call"
+            )
         return Refusal(
             Code.KEY_MISMATCH,
             f"this key belongs to call {earlier.call_id!r} ({earlier.state.value}) with other arguments; "
@@ -71,7 +73,7 @@ def _settled_answer(call: Call, earlier: Operation) -> Verdict:
     if earlier.observation is None:
         return Refusal(
             Code.KEY_EXPIRED,
-            f"this key belongs to call {earlier.call_id!r} ({earlier.state.value}), whose answer is no longer kept",
+            f"call {earlier.call_id!r} ({earlier.state.value}) had this key; its answer is no longer kept",
         )
     return Replay(Observation.from_json(earlier.observation))
 

@@ -134,9 +134,7 @@ async def gateway(
     time = clock or ManualClock()
     ids = CountingIds()
     upstreams = {namespace: FunctionUpstream(tools, concurrency)}
-    opened = Gateway.assemble(
-        config or {}, MemoryStore(time), upstreams, clock=time, ids=ids, policy=policy
-    )
+    opened = Gateway.assemble(config or {}, MemoryStore(time), upstreams, clock=time, ids=ids, policy=policy)
     try:
         await opened.prepare()
         yield opened

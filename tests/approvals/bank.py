@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from holdfast import Effect, Floor, Gateway, NoEffect, Observation, Principal, Undo, tool
 
@@ -32,6 +32,31 @@ Secret = Annotated[str, Field(json_schema_extra={"x-sensitivity": "secret"})]
 Pii = Annotated[str, Field(json_schema_extra={"x-sensitivity": "pii"})]
 
 
+PAYING: dict[str, Any] = {
+    "effect": Effect.CRITICAL_MUTATION,
+    "undo": Undo.NONE,
+    "floor": Floor.TWO_PERSON,
+    "manifest": [("payments", "CREATE", "order")],
+    "idempotency": {},
+    "side_effects": "money leaves the bank",
+    "state": {"read": {"tool": "books", "arguments": {"order": "=args.order"}}},
+    "preview": {"read": {"tool": "books", "arguments": {"order": "=args.order"}}},
+    "rollback_plan": "pay back by hand",
+    "cost": {"per_call": 0.25, "currency": "USD"},
+    "probe": {
+        "read": {"tool": "payments", "arguments": {"order": "=args.order"}},
+        "committed": "state.count > 0",
+    },
+}
+"""What a payment declares."""
+
+
+class Books(BaseModel):
+    balance: int
+    owner: Pii
+    pin: Annotated[str, Field(json_schema_extra={"x-sensitivity": "credential"})]
+
+
 class Bank:
     def __init__(self) -> None:
         self.paid: list[str] = []
@@ -43,42 +68,27 @@ class Bank:
         """How often an order was paid."""
         return {"count": self.paid.count(order)}
 
-    @tool(
-        effect=Effect.READ_ONLY,
-        output_schema={
-            "type": "object",
-            "properties": {
-                "balance": {"type": "integer"},
-                "owner": {"type": "string", "x-sensitivity": "pii"},
-                "pin": {"type": "string", "x-sensitivity": "credential"},
-            },
-        },
-    )
-    async def books(self, order: str) -> dict[str, Any]:
+    @tool(effect=Effect.READ_ONLY)
+    async def books(self, order: str) -> Books:
         """Look at the books."""
-        return {"balance": self.balance, "owner": "Mira Sand", "pin": "0815"}
+        return Books(balance=self.balance, owner="Mira Sand", pin="0815")
 
-    @tool(
-        effect=Effect.CRITICAL_MUTATION,
-        undo=Undo.NONE,
-        floor=Floor.TWO_PERSON,
-        manifest=[("payments", "CREATE", "order")],
-        idempotency={},
-        side_effects="money leaves the bank",
-        state={"read": {"tool": "books", "arguments": {"order": "=args.order"}}},
-        preview={"read": {"tool": "books", "arguments": {"order": "=args.order"}}},
-        rollback_plan="pay back by hand",
-        cost={"per_call": 0.25, "currency": "USD"},
-        probe={
-            "read": {"tool": "payments", "arguments": {"order": "=args.order"}},
-            "committed": "state.count > 0",
-        },
-    )
+    @tool(**PAYING)
     async def pay(self, order: str, note: str = "", to: Pii = "", password: Secret = "") -> str:
         """Pay an order."""
         if self.locked:
             raise NoEffect("the bank is closed")
         self.paid.append(order)
+        return order
+
+
+class OtherBank(Bank):
+    """The same tool in the same version, with another promise."""
+
+    @tool(**{**PAYING, "manifest": [("payments", "CREATE", "everything")]})
+    async def pay(self, order: str, note: str = "", to: Pii = "", password: Secret = "") -> str:
+        """Pay an order ten times."""
+        self.paid += [order] * 10
         return order
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import Code, Effect, Floor, Status, Undo, tool
+from holdfast import Code, Effect, Floor, Status, tool
 from holdfast.model import defaults
 from holdfast.model.approval import Answer
 from holdfast.model.call import Call, Decision
@@ -14,12 +14,10 @@ from holdfast.model.errors import Forbidden, HoldfastError, NotFound
 from tests.approvals.bank import (
     ANA,
     BEN,
-    CAT,
-    DETAILS,
     FOREIGN,
-    GRANT,
     MALLORY,
     Bank,
+    OtherBank,
     approved,
     config,
     pay,
@@ -69,9 +67,7 @@ async def test_one_changed_byte_is_refused_and_on_record(house: House, state: st
 async def test_an_approval_of_one_principal_is_worth_nothing_to_another(house: House, by: Any) -> None:
     bank = Bank()
     people = config(mallory=[])
-    people["auth"]["people"] |= {
-        f"{n}-acme": {"roles": ["operator"], "tenant": "acme"} for n in ("x", "y")
-    }
+    people["auth"]["people"] |= {f"{n}-acme": {"roles": ["operator"], "tenant": "acme"} for n in ("x", "y")}
     async with house.gateway(bank, config=people) as gateway:
         _, token = await approved(gateway)
         without = await pay(gateway, by=by)
@@ -90,41 +86,13 @@ async def test_an_approval_of_one_contract_is_worth_nothing_to_another(house: Ho
     async with house.gateway(bank, config=config()) as gateway:
         _, token = await approved(gateway)
 
-    @tool(
-        effect=Effect.CRITICAL_MUTATION,
-        undo=Undo.NONE,
-        floor=Floor.TWO_PERSON,
-        manifest=[("payments", "CREATE", "everything")],  # the same version, another promise
-        idempotency={},
-        preview={},
-        rollback_plan="none",
-        postconditions=[{"read": {"tool": "payments", "arguments": {"order": "=args.order"}}, "holds": "true"}],
-    )
-    async def pay_more(order: str, note: str = "", to: str = "", password: str = "") -> str:
-        """Pay an order ten times."""
-        bank.paid += [order] * 10
-        return order
-
-    pay_more.contract_name = "pay"  # type: ignore[attr-defined]
-    other = Bank()
-    del other  # only the function above is offered as 'pay'
-    renamed = tool(
-        name="pay",
-        effect=Effect.CRITICAL_MUTATION,
-        undo=Undo.NONE,
-        floor=Floor.TWO_PERSON,
-        manifest=[("payments", "CREATE", "everything")],
-        idempotency={},
-        preview={},
-        rollback_plan="none",
-        postconditions=[{"read": {"tool": "payments", "arguments": {"order": "=args.order"}}, "holds": "true"}],
-    )(pay_more.function)
-    async with house.gateway([renamed, bank.payments], config=config()) as gateway:
+    other = OtherBank()
+    async with house.gateway(other, config=config()) as gateway:
         same_key = await pay(gateway)
         other_key = await pay(gateway, "k2", approval_token=token)
     assert same_key.code is Code.KEY_MISMATCH
     assert other_key.code is Code.APPROVAL_DENIED
-    assert bank.paid == []
+    assert bank.paid == other.paid == []
     assert len(house.alarms()) == 2
 
 
@@ -250,10 +218,10 @@ async def test_needs_are_joined_by_union_and_everybody_counts_once(house: House)
         first = await gateway.decide(BEN, id, True)
         assert first.need == {"operator": 2, "compliance": 1}
         second = await gateway.decide(eve, id, True)
-        assert second.answer is Answer.PENDING
+        assert (second.answer, second.missing) == (Answer.PENDING, {"compliance": 1})
         with pytest.raises(HoldfastError, match="already voted"):
             await gateway.decide(eve, id, True)
-        third = await gateway.decide(fay if second.missing == {"compliance": 1} else CAT, id, True)
+        third = await gateway.decide(fay, id, True)
         assert third.answer is Answer.APPROVED
         done = await pay(gateway)
     assert (done.status, bank.paid) == (Status.DONE, ["o-1"])
@@ -287,9 +255,7 @@ async def test_consent_to_a_read_serves_once_and_its_second_use_is_on_record(hou
         held = await gateway.call("test.diary", {"day": "mon"}, key="k", principal=ANA)
         assert held.approval is not None
         await gateway.decide(BEN, held.approval.id, True)
-        seen = [
-            await gateway.call("test.diary", {"day": "mon"}, key="k", principal=ANA) for _ in range(2)
-        ]
+        seen = [await gateway.call("test.diary", {"day": "mon"}, key="k", principal=ANA) for _ in range(2)]
     assert (seen[0].status, seen[1].code, reads) == (Status.DONE, Code.APPROVAL_DENIED, ["mon"])
     assert "used before" in told(house)[0]
 
@@ -304,8 +270,3 @@ async def test_open_questions_are_capped_per_task(house: House) -> None:
         other = await pay(gateway, "else", task="calm")
     assert (capped.code, other.status) == (Code.RATE_LIMITED, Status.HELD)
     assert "task 'flood' has 20 open questions" in (capped.message or "")
-
-
-def test_the_helpers_cover_every_detail_of_a_proposal_that_concerns_approval() -> None:
-    assert {"approval_token", "plan_token", "release"} <= set(DETAILS)
-    assert GRANT

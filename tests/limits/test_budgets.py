@@ -160,11 +160,11 @@ async def test_a_dead_workers_reservation_is_settled_once_by_whoever_finds_out(o
     shop.mood = "wait"
     config = budget(per="tenant", kind="write", calls=5)
     async with open_gateway(shop, config=config, clock=clock, workers=Dying("w1", dead)) as gateway:
+        running = []
         for thing in ("a", "b"):
             shop.entered.clear()
-            asyncio.get_running_loop().create_task(
-                gateway.call("test.write", {"thing": thing}, key=thing, principal=ANA)
-            )
+            call = gateway.call("test.write", {"thing": thing}, key=thing, principal=ANA)
+            running.append(asyncio.create_task(call))
             await shop.entered.wait()
         assert await calls(gateway) == (0, 2)
         dead.add("w1")
@@ -176,6 +176,7 @@ async def test_a_dead_workers_reservation_is_settled_once_by_whoever_finds_out(o
             await gateway.tidy()
         assert await calls(gateway) == (1, 0)
         shop.release.set()
+        await asyncio.wait(running)
 
 
 @requirement("POL-4")

@@ -155,9 +155,7 @@ def _short(value: Any) -> str:
 
 
 def prove(
-    record: Annotated[
-        str, typer.Argument(metavar="NAME", help="A record, as writer:number, or a call.")
-    ],
+    record: Annotated[str, typer.Argument(metavar="NAME", help="A record, as writer:number, or a call.")],
     as_: As = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:

@@ -134,7 +134,9 @@ def _stored(config: "Config") -> Iterator[Finding]:
     yield Finding("key file", "wrong" if mode & 0o077 else "ok", f"{keys.name}, mode {mode:o}")
     if config.environment.value != "dev" and None in (config.audit.key, config.audit.checkpoints):
         advice = "set 'audit.key' and 'audit.checkpoints' to where the database is not"
-        yield Finding("audit", "warning", f"whoever can write to the database can also sign its log; {advice}")
+        yield Finding(
+            "audit", "warning", f"whoever can write to the database can also sign its log; {advice}"
+        )
     connection = sqlite3.connect(f"file:{config.store_path}?mode=ro", uri=True)
     try:
         (journal,) = connection.execute("PRAGMA journal_mode").fetchone()

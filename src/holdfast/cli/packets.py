@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.screen import data, show, text, visible
+from holdfast.cli.screen import console, data, show, text, visible
 from holdfast.model.approval import Approval
 
 if TYPE_CHECKING:
@@ -16,12 +16,17 @@ if TYPE_CHECKING:
 
 WORDS = "yellow"
 """The style of what the agent wrote."""
+WIDEST = 110
 
 
 def show_packet(asked: Approval) -> None:
     from rich.panel import Panel
 
-    show(Panel(_body(asked), title=_title(asked), title_align="left", border_style="yellow", padding=(1, 2)))
+    panel = Panel(
+        _body(asked), title=_title(asked), title_align="left", border_style="yellow", padding=(1, 2)
+    )
+    panel.width = min(console().width, WIDEST)
+    show(panel)
 
 
 def _title(asked: Approval) -> str:
@@ -40,7 +45,8 @@ def _body(asked: Approval) -> "RenderableType":
     ]
     for label, shown in _shown(packet):
         parts += [text(""), text((label, "bold")), data(shown)]
-    parts += [text(""), *map(text, _warnings(packet))]
+    for warning in _warnings(packet):
+        parts += [text(""), text(warning)]
     return Group(*parts)
 
 
@@ -51,7 +57,7 @@ def _facts(asked: Approval) -> Iterator[tuple[str, str]]:
         yield "asked by", f"{by.get('agent')} for {by.get('user')} (trust {by.get('trust')})"
     yield "where", f"{packet.get('environment', '?')}, tenant {asked.ref.tenant}"
     yield "changes", "; ".join(_effect(entry) for entry in packet.get("effects", ()))
-    yield "risk", f"{packet.get('risk_class')} ({packet.get('risk')})"
+    yield "risk", " / ".join(dict.fromkeys(str(packet.get(name)) for name in ("risk_class", "risk")))
     yield "why asked", "; ".join(packet.get("why", ()))
     yield "way back", ", ".join(str(part) for part in _way_back(back) if part)
     yield "cost", _cost(packet.get("cost") or {})

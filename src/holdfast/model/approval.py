@@ -1,7 +1,7 @@
 """What has a person been asked, who may answer, and what did they say?"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -86,7 +86,7 @@ class Approval:
     """How often the gateway has proposed the call again."""
     said: str = ""
     """Why that came to nothing."""
-    token: str | None = None
+    token: str | None = field(default=None, repr=False)
     """Proof of the answer, for whoever gave it."""
 
     @property

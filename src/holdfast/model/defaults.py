@@ -123,7 +123,7 @@ OPEN_ASKS = _figure("open_asks", 50, "approvals", "open approvals per principal"
 OPEN_ASKS_TASK = _figure("open_asks_task", 20, "approvals", "open approvals per task of a principal")
 PLAN_S = _figure("plan_s", 900.0, "s", "how long a plan token holds, and never less than an approval")
 RELEASE_RETRY_S = _figure(
-    "release_retry_s", 5.0, "s", "before the gateway tries to release an approved call again; doubles each time"
+    "release_retry_s", 5.0, "s", "before an approved call is released by the gateway again; doubles each time"
 )
 BODY_BYTES = _figure("body_bytes", 1_048_576, "bytes", "largest request body")
 BODY_DEPTH = _figure("body_depth", 32, "levels", "deepest nesting of arguments")

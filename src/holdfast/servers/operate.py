@@ -79,9 +79,7 @@ async def resume(visit: Visit) -> Response:
 
 async def metrics(visit: Visit) -> Response:
     """GET /metrics"""
-    return Response(
-        await visit.gateway.metrics(visit.principal), headers=ALWAYS, media_type=CONTENT_TYPE
-    )
+    return Response(await visit.gateway.metrics(visit.principal), headers=ALWAYS, media_type=CONTENT_TYPE)
 
 
 def may_see(visit: Visit, target: str) -> bool:

@@ -231,9 +231,7 @@ class MemoryLedger:
         )
         return claimed
 
-    def _refusal(
-        self, gate: str, stage: Stage, call: Call, now: float, again: str | None
-    ) -> Denied | None:
+    def _refusal(self, gate: str, stage: Stage, call: Call, now: float, again: str | None) -> Denied | None:
         match stage:
             case TakeRate(bucket, calls, per_s, shared):
                 name = (EVERYWHERE if shared else call.principal.tenant, bucket)

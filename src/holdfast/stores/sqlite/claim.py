@@ -113,9 +113,7 @@ def _claim(transaction: Transaction, wish: Claim, row: tuple[object, ...]) -> Wo
     return None if returned is None else Won(*returned)
 
 
-def _write(
-    transaction: Transaction, gate: str, stage: Stage, wish: Claim, holder: Holder
-) -> Denied | None:
+def _write(transaction: Transaction, gate: str, stage: Stage, wish: Claim, holder: Holder) -> Denied | None:
     match stage:
         case ReserveBudget():
             return budgets.reserve(transaction, gate, stage, holder)

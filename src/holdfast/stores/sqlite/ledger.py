@@ -133,9 +133,7 @@ class SqliteLedger:
         raw = observation.to_json()
         tenant, operation = call.principal.tenant, call.operation
         commitment = self._secrets.commitment(tenant, raw)
-        told = self._told(
-            call, outcome_body(call, at.wall, observation, observation.code, commitment, state)
-        )
+        told = self._told(call, outcome_body(call, at.wall, observation, observation.code, commitment, state))
         elapsed = self._clock.monotonic() - call.started
         budget = measured(call, observation, state, elapsed) if reserves(call) else None
         if operation is None:

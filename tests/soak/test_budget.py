@@ -1,4 +1,4 @@
-"""The same promise with real processes and kill -9: never more than the budget, and an exact rest afterwards."""
+"""Are there never more effects than the budget, and an exact rest, after real processes were killed?"""
 
 import asyncio
 import sqlite3
@@ -41,11 +41,11 @@ class Kills:
             await server.start(self._starting)
 
     async def storm(self, calls: int, kills: int) -> None:
-        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=200)) as session:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._kill(calls, kills))
-                for number in range(calls):
-                    group.create_task(self._call(session, number))
+        connector = aiohttp.TCPConnector(limit=200)
+        async with aiohttp.ClientSession(connector=connector) as session, asyncio.TaskGroup() as group:
+            group.create_task(self._kill(calls, kills))
+            for number in range(calls):
+                group.create_task(self._call(session, number))
 
     async def calls_one_by_one(self, first: int, count: int) -> None:
         async with aiohttp.ClientSession() as session:
@@ -65,7 +65,8 @@ class Kills:
 
     async def _kill(self, calls: int, kills: int) -> None:
         for number in range(kills):
-            while self.codes.total() + self.lost < calls * (number + 1) / (kills + 40):
+            enough = calls * (number + 1) / (kills + 40)
+            while self.codes.total() + self.lost < enough:  # noqa: ASYNC110
                 await asyncio.sleep(0.005)  # servers answer at their own pace
             victim = self._servers[number % len(self._servers)]
             await victim.kill()
