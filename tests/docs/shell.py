@@ -162,8 +162,9 @@ def made(command: str) -> str:
         return command
     target = command.split()[1]
     planned = subprocess.run(
-        ["make", "--dry-run", "--assume-old=.venv/.installed", target],
+        ["make", "--no-print-directory", "--dry-run", "--assume-old=.venv/.installed", target],
         cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if not name.startswith("MAKE")},
         capture_output=True,
         text=True,
         check=True,
