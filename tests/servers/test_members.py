@@ -72,9 +72,9 @@ def test_a_fault_shows_the_kind_of_a_value_and_never_the_value() -> None:
 @requirement("VAL-4")
 def test_a_hostile_body_of_unknown_members_costs_little() -> None:
     body = {f"{'x' * 2000}{number}": 1 for number in range(10_000)}
-    before = time.process_time()
+    before = time.thread_time()
     found = faults(body, CALL)
-    assert time.process_time() - before < 0.25
+    assert time.thread_time() - before < 0.25
     assert len(found) == SHOWN_FAULTS
     assert all(len(fault.path) <= SHOWN_NAME + 1 for fault in found)
 
