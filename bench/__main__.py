@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import uvloop
+
 from bench.audit import audit
 from bench.floor import Floor
 from bench.tools import TOOLS
@@ -141,4 +143,4 @@ async def main(calls: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 5000))
+    uvloop.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 5000))  # the loop `holdfast serve` uses

@@ -4,7 +4,7 @@ import contextlib
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -35,7 +35,6 @@ def serve(
     workers: Annotated[int, typer.Option(min=1, help="Processes; more than one is not built yet.")] = 1,
 ) -> None:
     """Serve the gateway over HTTP."""
-    import asyncio
 
     from holdfast.config import load
 
@@ -48,7 +47,18 @@ def serve(
         address = f"http://{_authority(host, bound.getsockname()[1])}"
         if loaded.base_url is None:
             loaded = loaded.model_copy(update={"base_url": address})
-        asyncio.run(_serve(loaded, address, bound))
+        _run(_serve(loaded, address, bound))
+
+
+def _run(serving: Coroutine[None, None, None]) -> None:
+    import asyncio
+
+    try:
+        import uvloop  # about a third less CPU per call
+    except ImportError:  # where it has no wheel
+        asyncio.run(serving)
+    else:
+        uvloop.run(serving)
 
 
 async def _serve(config: "Config", address: str, bound: socket.socket) -> None:

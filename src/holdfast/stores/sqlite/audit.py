@@ -56,7 +56,7 @@ class SqliteAudit:
             if not self._read(sequencer.WAITING).fetchone()[0]:
                 break
             # Durable: a checkpoint is signed over this, and a power cut must not take it back.
-            taken = await self._writer.submit(True, sequencer.sequence, self._dead(), self._clock.now())
+            taken = await self._writer.submit_long(sequencer.sequence, self._dead(), self._clock.now())
             total += taken
             if taken == 0:
                 break  # a broken chain is waiting, and waits for a person
@@ -96,7 +96,7 @@ class SqliteAudit:
     async def prune(self, tenant: str, before: float, anchored: int) -> int:
         total = 0
         now = self._clock.now()
-        while gone := await self._writer.submit(True, sequencer.prune, tenant, before, anchored, now):
+        while gone := await self._writer.submit_long(sequencer.prune, tenant, before, anchored, now):
             total += gone
         return total
 

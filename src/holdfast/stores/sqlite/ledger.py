@@ -196,7 +196,7 @@ class SqliteLedger:
 
     async def forget(self) -> int:
         total = 0
-        while forgotten := await self._writer.submit(True, outcome.forget, self._moment()):
+        while forgotten := await self._writer.submit_long(outcome.forget, self._moment()):
             total += forgotten
         return total
 

@@ -1,25 +1,25 @@
 """How do many calls share one durable commit?
 
-One thread per process owns the write connection. It takes every job that waits, runs them in one transaction,
-commits and only then answers all of them: nothing is acknowledged before it is durable (AUD+). A job that
-fails takes no neighbour with it (DEC-1): the batch is run again, each job under a savepoint of its own.
-Savepoints are the second try because every statement costs two more turns at the interpreter's lock than it
-costs SQLite.
+Every job that waits runs in one transaction; it is committed, and only then are all of them answered: nothing
+is acknowledged before it is durable (AUD+). A job that fails takes no neighbour with it (DEC-1): the batch is
+run again, each job under a savepoint of its own. Savepoints are the second try because each statement costs
+more turns at the interpreter's lock than it costs SQLite.
 """
 
 import asyncio
 import logging
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar, TypeVarTuple, Unpack
 
 from holdfast.model.errors import HoldfastError, StoreError
-from holdfast.records.chain import GENESIS, Chain, Record
-from holdfast.stores.sqlite.connection import LOCK_S, connect, insist
+from holdfast.records.chain import GENESIS, Chain, Mark, Record
+from holdfast.stores.sqlite.connection import LOCK_S, connect, insist, is_busy
 
 log = logging.getLogger(__name__)
 
@@ -100,17 +100,42 @@ class _Job(NamedTuple):
     run: Callable[..., Any]
     arguments: tuple[Any, ...]
     future: asyncio.Future[Any]
+    long: bool = False  # it would keep the event loop from others
+
+
+class _Locked(Exception):
+    """Another process has the database."""
 
 
 _Answer = tuple["asyncio.Future[Any]", Any, BaseException | None]
 
 
+class _Written(NamedTuple):
+    """A batch whose transaction lacks only its commit."""
+
+    batch: list[_Job]
+    answers: list[_Answer]
+    transaction: Transaction
+    mark: Mark
+
+
 class Writer:
+    """Jobs run on the event loop; the commit, which waits for the disk, runs in a thread.
+
+    Python statements that alternate between two threads cost more than they do: each gives up the
+    interpreter lock and waits to get it back. So the thread gets one thing to do per batch. A whole batch
+    goes there only when another process has the database, or when one of its jobs takes long.
+    """
+
     def __init__(self, path: Path, name: str, lock_s: float = LOCK_S) -> None:
         self._path = path
         self._lock_s = lock_s
         self._chain = Chain(name)
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._waiting: deque[_Job] = deque()
+        self._work: SimpleQueue[_Written | list[_Job] | None] = SimpleQueue()
+        self._busy = False  # the connection is the thread's
+        self._due = False  # a turn is on its way
+        self._idle = asyncio.Event()
         self._synchronous = ""
         self._closed = True
 
@@ -119,61 +144,93 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._connection = connect(self._path, 0.0, any_thread=True)
         self._connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
-        self._thread = threading.Thread(target=self._work, name="holdfast-writer", daemon=True)
+        self._thread = threading.Thread(target=self._finish_batches, name="holdfast-writer", daemon=True)
         self._closed = False
+        self._idle.set()
         self._thread.start()
 
     async def close(self) -> None:
         """Everything submitted so far is still written and answered."""
         if not self._closed:
             self._closed = True
-            self._jobs.put(None)
+            await self._idle.wait()
+            self._work.put(None)
             await asyncio.to_thread(self._thread.join)
-            await asyncio.sleep(0)  # lets the last answers arrive
             self._connection.close()
 
     def submit(
         self, durable: bool, job: Callable[[Transaction, Unpack[Ts]], T], *arguments: *Ts
     ) -> asyncio.Future[T]:
         """Queue a job; `durable`: it must survive a power cut before it is answered."""
-        if self._closed:
-            raise StoreError("the store is closed; open it again")
         future: asyncio.Future[T] = self._loop.create_future()
-        self._jobs.put(_Job(durable, job, arguments, future))
+        self._queue(_Job(durable, job, arguments, future))
         return future
 
-    # -- the thread --------------------------------------------------------------
+    def submit_long(self, job: Callable[[Transaction, Unpack[Ts]], T], *arguments: *Ts) -> asyncio.Future[T]:
+        """Queue a durable job that touches many rows: its batch runs in the thread."""
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._queue(_Job(True, job, arguments, future, long=True))
+        return future
 
-    def _work(self) -> None:
-        going_on = True
-        while going_on:
-            batch, going_on = self._gather()
-            if batch:
-                answers = self._commit(batch)
-                try:
-                    self._loop.call_soon_threadsafe(_deliver, answers)
-                except RuntimeError:  # the loop is gone, and with it everybody who waited
-                    log.warning("%d answers of the store came after the event loop had ended", len(answers))
+    def _queue(self, job: _Job) -> None:
+        if self._closed:
+            raise StoreError("the store is closed; open it again")
+        self._waiting.append(job)
+        self._idle.clear()
+        self._take_turn()
 
-    def _gather(self) -> tuple[list[_Job], bool]:
-        """Everything that waits now, at least one; False when nothing will come after it."""
-        job = self._jobs.get()
-        batch: list[_Job] = []
-        while job is not None:
-            batch.append(job)
-            if len(batch) == BATCH:
-                return batch, True
+    # -- on the event loop -------------------------------------------------------
+
+    def _take_turn(self) -> None:
+        """After whatever else is ready now: those callers' jobs can share the commit."""
+        if not self._due and not self._busy:
+            self._due = True
+            self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._due = False
+        if not self._waiting:
+            self._idle.set()
+            return
+        batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+        self._busy = True
+        if any(job.long for job in batch):
+            self._work.put(batch)
+            return
+        try:
+            written = self._write(batch, lock_s=0.0)
+        except _Locked:
+            self._work.put(batch)
+            return
+        if isinstance(written, _Written):
+            self._work.put(written)
+        else:
+            self._answer(written)
+
+    def _answer(self, answers: list[_Answer]) -> None:
+        self._busy = False
+        _deliver(answers)
+        self._take_turn()
+
+    # -- in the thread -----------------------------------------------------------
+
+    def _finish_batches(self) -> None:
+        while (work := self._work.get()) is not None:
+            written = work if isinstance(work, _Written) else self._write(work, self._lock_s)
+            answers = self._commit(written) if isinstance(written, _Written) else written
             try:
-                job = self._jobs.get_nowait()
-            except Empty:
-                return batch, True
-        return batch, False
+                self._loop.call_soon_threadsafe(self._answer, answers)
+            except RuntimeError:  # the loop is gone, and with it everybody who waited
+                log.warning("%d answers of the store came after the event loop had ended", len(answers))
 
-    def _commit(self, batch: list[_Job]) -> list[_Answer]:
+    # -- wherever the connection is ----------------------------------------------
+
+    def _write(self, batch: list[_Job], lock_s: float) -> "_Written | list[_Answer]":
+        """Run all jobs in one transaction; the answers alone when nothing of it may be kept."""
         mark = self._chain.mark()
         durable = any(job.durable for job in batch)
         try:
-            transaction = self._begin(durable)
+            transaction = self._begin(durable, lock_s)
             try:
                 answers: list[_Answer] = [
                     (job.future, job.run(transaction, *job.arguments), None) for job in batch
@@ -181,28 +238,41 @@ class Writer:
             except Exception:  # one of them; which, and what of it was written, the slow way tells
                 self._roll_back()
                 self._chain.reset(mark)
-                transaction = self._begin(durable)
+                transaction = self._begin(durable, lock_s)
                 answers = [self._run(job, transaction) for job in batch]
             transaction.write_records()
+        except _Locked:
+            self._roll_back()
+            self._chain.reset(mark)
+            raise
         except Exception as error:  # nothing was committed, whatever it was
             self._roll_back()
             self._chain.reset(mark)
             return _all_failed(batch, StoreError(f"the store did not take the write: {error}"))
+        return _Written(batch, answers, transaction, mark)
+
+    def _commit(self, written: _Written) -> list[_Answer]:
         try:
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             self._roll_back()
-            if not self._is_written(transaction.pending):
-                self._chain.reset(mark)
-            return _all_failed(batch, AmbiguousCommit(f"the store may not have taken the write: {error}"))
-        return answers
+            if not self._is_written(written.transaction.pending):
+                self._chain.reset(written.mark)
+            failed = AmbiguousCommit(f"the store may not have taken the write: {error}")
+            return _all_failed(written.batch, failed)
+        return written.answers
 
-    def _begin(self, durable: bool) -> Transaction:
+    def _begin(self, durable: bool, lock_s: float) -> Transaction:
         level = "FULL" if durable else "NORMAL"
         if level != self._synchronous:
             self._connection.execute(f"PRAGMA synchronous = {level}")
             self._synchronous = level
-        insist(self._connection, "BEGIN IMMEDIATE", self._lock_s)
+        try:
+            insist(self._connection, "BEGIN IMMEDIATE", lock_s)
+        except sqlite3.OperationalError as error:
+            if lock_s == 0 and is_busy(error):
+                raise _Locked from None
+            raise
         return Transaction(self._connection, self._chain)
 
     def _run(self, job: _Job, transaction: Transaction) -> _Answer:
