@@ -73,7 +73,7 @@ CLAUSES = (
     Requirement("AUT-1", "every network request authenticates; no token is passed through", partial="JWT against JWKS comes with the milestone 'Identity'"),
     Requirement("AUT-2", "user, agent and call credentials only ever shrink in scope and life, and the act chain is kept", deferred=IDENTITY),
     Requirement("AUT-3", "egress credentials by token exchange or provider, after authorisation only, visible nowhere", deferred=IDENTITY),
-    Requirement("AUT-4", "grants use globs where * stays in a segment and ** crosses; time-bound, refreshed, revocable, each decision audited"),
+    Requirement("AUT-4", "grants use globs where * stays in a segment and ** crosses; time-bound, refreshed, revocable, each decision audited", partial="globs and time bounds; live refresh, revocation and security events on repeated denials come with 'Identity'"),
     Requirement("AUT-5", "effective scope is the caller's scopes intersected with the required ones; chains never escalate"),
     Requirement("AUT-6", "tenants are isolated in every store, cache, key, metric and audit view"),
     Requirement("AUT-7", "outside parties see opaque session ids, not agent ids", deferred=IDENTITY),
@@ -197,7 +197,7 @@ CLAUSES = (
     Requirement("TST-3", "a public effect-correctness kit that runs against any MCP gateway", deferred=PROCESSES),
     Requirement("TST-4", "each known failure mode and anti-pattern has one named test that proves its mitigation", deferred=LATER),
     # 23. people
-    Requirement("PPL-1", "the CLI covers the work, shows progress, and every error says what to do next", partial="wrap, approve, policy, chain and test come with their milestones"),
+    Requirement("PPL-1", "the CLI covers the work, shows progress, and every error says what to do next", partial="wrap, chain and test come with their milestones"),
     Requirement("PPL-2", "a web console for approvals, calls, catalog, chains, audit, policy and costs, tested in a browser", deferred=PEOPLE),
     Requirement("PPL-3", "docs: a first governed call in five minutes, generated reference, every example executed", partial="tutorial, how-tos, generated reference and explanation of what is built"),
     Requirement("PPL-4", "halt and resume, cancel, settle, hot reload, observe-only roll-out, key rotation", partial="settle, halt, resume and cancel only; reload, observe-only and rotation come later"),
@@ -213,7 +213,7 @@ CLAUSES = (
     # 25. names that outsiders rely on
     Requirement("NAM-1", "the command, its subcommands, options and exit codes", partial="subcommands of later milestones are absent"),
     Requirement("NAM-2", "the configuration keys; an unknown one is refused with the nearest known one"),
-    Requirement("NAM-3", "the HTTP routes, bodies, headers and statuses", partial="/mcp, approvals and the console come with their milestones"),
+    Requirement("NAM-3", "the HTTP routes, bodies, headers and statuses", partial="/mcp and the console come with their milestones"),
     Requirement("NAM-4", "the fields of the observation JSON"),
     Requirement("NAM-5", "tool names, _meta keys and errors over MCP", deferred=MCP),
     Requirement("NAM-6", "the Python names: Gateway, tool, Effect, Undo, Principal, Observation, holdfast.testing"),
