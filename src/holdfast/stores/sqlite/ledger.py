@@ -1,6 +1,7 @@
 """The effect ledger on SQLite: what was claimed, what came of it, what is still open.
 
-Writes are jobs for the writer thread; everything costly (sealing, records) is made before they are queued.
+Writes are jobs for the writer, which commits many together; everything costly (sealing, records) is made
+before they are queued.
 Reads go through a connection of their own, inline: in WAL mode a reader waits for nobody.
 """
 
