@@ -153,7 +153,7 @@ async def act(call: Call, ports: Ports, runtime: Runtime) -> Observation:
         log.error("call %s: execution broke\n%s", call.id, explained(error, not_to_be_shown()))
         return await finished(call, _broke_inside(call), ports, runtime)
     if judged.status is Status.DONE:
-        remember(call, judged.data, runtime)
+        remember(call, judged, runtime)
     if isinstance(result, Broke) and result.late is not None:
         runtime.keep(settle_late(call, result, ports))
     return await finished(call, judged, ports, runtime)

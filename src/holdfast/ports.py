@@ -19,6 +19,7 @@ from holdfast.model.errors import Code
 from holdfast.model.limits import Account, Amount, Budget, Rate
 from holdfast.model.observation import Observation
 from holdfast.model.operation import Operation, OperationRef
+from holdfast.model.peer import Peer
 from holdfast.model.record import Entry
 from holdfast.model.strict_json import DEFAULT_LIMITS, Limits
 from holdfast.model.tool import Tool
@@ -53,6 +54,8 @@ class Listing:
     tool: Tool
     status: ToolStatus
     upstream: str
+    native: Mapping[str, Any] | None = None
+    """Its descriptor in the upstream's own form, for clients that speak the same protocol."""
 
 
 class Catalog(Protocol):
@@ -420,13 +423,18 @@ class Attempt:
     traceparent: str | None = None
     """W3C trace context for the upstream; `tracestate` goes with it."""
     tracestate: str | None = None
+    principal: str = ""
+    """Whose call it is, for upstreams that are reached in somebody's name."""
+    peer: Peer | None = None
+    """The client that waits. Time it takes to answer is not counted against the deadline."""
 
 
 class Upstream(Protocol):
     """Where a tool really runs.
 
-    `invoke` returns the tool's answer as JSON data. It raises `NoEffect` when it can
-    prove that nothing happened, and anything else when it cannot.
+    `invoke` returns the tool's answer as JSON data, or as an `Answer` where there is more to say. It raises
+    `NoEffect` when it can prove that nothing happened, and anything else when it cannot. It keeps no clock of
+    its own: at the deadline it is cancelled.
     """
 
     concurrency: int

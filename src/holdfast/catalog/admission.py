@@ -4,7 +4,7 @@ S1's conjunction: safe schemas, expressions that compile, parts that agree (CON-
 are there. What is admitted is compiled; nothing is ever repaired or admitted in part.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,8 @@ class Offer:
     checks: tuple[Check, ...] = ()
     verbatim: bool = False
     """The schema is an upstream's own and is advertised as it came; else it is closed. CON-8."""
+    native: Mapping[str, Any] | None = None
+    """The descriptor as clients of the upstream's own protocol are shown it."""
 
 
 def admit(contract: Contract, known: Known, checks: tuple[Check, ...] = ()) -> Tool:

@@ -60,7 +60,7 @@ class MemoryCatalog:
         """Admit all of these or none; raises AdmissionError. What is there already may be offered again."""
         tools = admit_all(offers, self._newest)
         fresh = [
-            Listing(tool, tool.contract.identity.status, offer.upstream)
+            Listing(tool, tool.contract.identity.status, offer.upstream, offer.native)
             for tool, offer in zip(tools, offers, strict=True)
         ]
         self._refuse_collisions(fresh)

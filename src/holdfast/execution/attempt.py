@@ -9,8 +9,10 @@ import asyncio
 import logging
 from typing import Any
 
+from holdfast.execution.asked import Asked
 from holdfast.execution.result import Broke, Ran, Result, Trace
 from holdfast.execution.runtime import Runtime
+from holdfast.model.answer import Answer
 from holdfast.model.call import Call
 from holdfast.model.current import not_to_be_shown
 from holdfast.model.errors import Code, NoEffect
@@ -35,10 +37,15 @@ async def attempt(call: Call, runtime: Runtime, number: int) -> Result:
         return _never_sent(call)
     call.attempts, call.dispatched_at = number, runtime.clock.now()
     own, began = (None, 0.0) if call.trail is None else (span_id(), runtime.clock.monotonic())
-    work = asyncio.ensure_future(runtime.upstreams[call.upstream].invoke(_describe(call, number, left, own)))
+    work = asyncio.ensure_future(
+        runtime.upstreams[call.upstream].invoke(_describe(call, runtime, number, left, own))
+    )
     work.add_done_callback(lambda _: slots.release())
     call.work = work
-    if not await runtime.clock.until(work, left):
+    longest = left
+    while left > 0 and not await runtime.clock.until(work, min(left, longest)):
+        left = call.deadline - runtime.clock.monotonic()  # asking the client something moves the deadline
+    if not work.done():
         work.cancel()
         await runtime.clock.until(work, CANCEL_GRACE_S)
     result = judge(call, work) if work.done() else _too_late(call, work)
@@ -60,7 +67,7 @@ async def _enter(call: Call, runtime: Runtime, slots: asyncio.Semaphore) -> Brok
     return Broke(trace=Trace.NONE, code=Code.TIMEOUT, message=text)
 
 
-def _describe(call: Call, number: int, left: float, own: str | None) -> Attempt:
+def _describe(call: Call, runtime: Runtime, number: int, left: float, own: str | None) -> Attempt:
     parent = call.proposal.parent
     return Attempt(
         tool=call.tool,
@@ -73,6 +80,8 @@ def _describe(call: Call, number: int, left: float, own: str | None) -> Attempt:
         number=number,
         traceparent=outgoing(call.trace_id, parent, own),
         tracestate=None if parent is None else parent.state,
+        principal=call.principal.id,
+        peer=None if call.proposal.peer is None else Asked(call.proposal.peer, call, runtime.clock),
     )
 
 
@@ -82,7 +91,7 @@ def judge(call: Call, work: "asyncio.Task[Any] | asyncio.Future[Any]") -> Result
         return _stopped(call)
     error = work.exception()
     if error is None:
-        return Ran(value=work.result())
+        return _answered(work.result())
     if isinstance(error, NoEffect):
         return Broke(trace=Trace.NONE, code=error.code, message=str(error))
     log.warning(
@@ -109,6 +118,12 @@ def judge(call: Call, work: "asyncio.Task[Any] | asyncio.Future[Any]") -> Result
         code=code,
         message=f"{call.tool.contract.tool!r} failed; the log says why",
     )
+
+
+def _answered(said: Any) -> Ran:
+    if isinstance(said, Answer):
+        return Ran(value=said.data, native=said.native, error=said.error, unfinished=said.unfinished)
+    return Ran(value=said)
 
 
 def _lost(call: Call, what: str) -> Broke:

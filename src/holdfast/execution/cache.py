@@ -5,6 +5,7 @@ past its time is gone: nothing stale is served as live.
 """
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 MAX_ENTRIES = 10_000
@@ -15,6 +16,7 @@ class Cached(NamedTuple):
     value: Any
     stored_at: float  # monotonic
     retrieved_at: float  # wall clock
+    native: Mapping[str, Any] | None = None
 
 
 class Cache:

@@ -26,6 +26,7 @@ def observe(call: Call, judged: Judged, ports: Ports) -> Observation:
         message=shown(call, judged.message),
         remedy=NO_REMEDY if judged.code is None else remedy(judged.code, judged.retry_after_ms),
         data=judged.data,
+        native=None if judged.native is None else dict(judged.native),
         warnings=tuple(said for text in (*call.warnings, *judged.warnings) if (said := shown(call, text))),
         outcome=Outcome(judged.rung, strength(call)) if call.writes else None,
         attempts=call.attempts,

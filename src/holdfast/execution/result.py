@@ -1,6 +1,7 @@
 """How did running a tool end?"""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -22,6 +23,11 @@ class Ran:
 
     value: Any
     cached_at: float | None = None
+    native: Mapping[str, Any] | None = None
+    error: str | None = None
+    """The tool itself says that it failed."""
+    unfinished: bool = False
+    """It asks something of the client and has done nothing yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from holdfast.execution.cache import Cached
 from holdfast.execution.result import Broke, Ran, Result, Trace
 from holdfast.execution.retry import pause
 from holdfast.execution.runtime import Runtime
+from holdfast.execution.verify import Judged
 from holdfast.model.call import Call
 from holdfast.model.errors import TABLE, Code
 
@@ -66,11 +67,13 @@ def _cached(call: Call, runtime: Runtime) -> Ran | None:
     if ttl_s is None or call.writes or call.proposal.depth:  # a gate reads what is, not what was
         return None
     found = runtime.cache.get(call.principal.tenant, call.fingerprint, ttl_s, runtime.clock.monotonic())
-    return None if found is None else Ran(value=found.value, cached_at=found.retrieved_at)
+    return (
+        None if found is None else Ran(value=found.value, cached_at=found.retrieved_at, native=found.native)
+    )
 
 
-def remember(call: Call, value: object, runtime: Runtime) -> None:
+def remember(call: Call, judged: Judged, runtime: Runtime) -> None:
     """Keep a verified read for its time to live."""
     if call.tool.contract.runtime.cache_ttl_s is not None and not call.writes:
-        entry = Cached(value, runtime.clock.monotonic(), runtime.clock.now())
+        entry = Cached(judged.data, runtime.clock.monotonic(), runtime.clock.now(), judged.native)
         runtime.cache.put(call.principal.tenant, call.fingerprint, entry)

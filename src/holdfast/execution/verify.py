@@ -6,6 +6,7 @@ unverified is called verified, and a write whose answer proves nothing is unknow
 never failed.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,22 +34,28 @@ class Judged:
     rung: Rung = Rung.DISPATCHED
     warnings: list[str] = field(default_factory=list)
     cached_at: float | None = None
+    native: Mapping[str, Any] | None = None
 
 
 async def verify(call: Call, result: Result, ports: Ports) -> Judged:
     if isinstance(result, Broke):
         return _broken(result)
-    fault = _output_fault(call, result.value) or _in_band(call, result)
+    if result.unfinished:
+        return _unfinished(result)
+    fault = (None if result.error else _output_fault(call, result.value)) or _in_band(call, result)
     if isinstance(fault, Judged):
         return fault
     if fault is not None:
         return _invalid(call, fault)
+    if result.error is not None:
+        return _said_no(call, result)
     judged = Judged(
         status=Status.DONE,
         state=State.COMMITTED,
         data=result.value,
         rung=Rung.ACCEPTED,
         cached_at=result.cached_at,
+        native=result.native,
     )
     insane = _sanity(call, result.value, judged.warnings)
     if insane is not None:
@@ -70,6 +77,27 @@ def _broken(result: Broke) -> Judged:
         code=result.code,
         message=result.message,
         retry_after_ms=result.retry_after_ms,
+    )
+
+
+def _unfinished(result: Ran) -> Judged:
+    """The tool waits for its client: the same operation is proposed again with what was asked for."""
+    text = "the tool asks something of you before it goes on; answer it and call again"
+    return Judged(
+        status=Status.PARTIAL, state=State.NO_EFFECT, data=result.value, native=result.native, message=text
+    )
+
+
+def _said_no(call: Call, result: Ran) -> Judged:
+    """An answer that says failure is the tool's last word, unless its contract knows better; VER-1."""
+    return Judged(
+        status=Status.FAILED,
+        state=State.FAILED_FINAL if call.writes else State.NO_EFFECT,
+        data=result.value,
+        code=Code.INTERNAL,
+        message=f"{call.tool.contract.tool!r} answered with an error: {result.error}",
+        rung=Rung.ACCEPTED,
+        native=result.native,
     )
 
 

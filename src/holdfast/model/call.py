@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from holdfast.model.operation import Operation, OperationRef
+from holdfast.model.peer import Peer
 from holdfast.model.stage import Stage
 from holdfast.model.trail import Parent, Trail
 from holdfast.model.vocabulary import Effect, Environment, Floor, KeySource, SafetyMode, ToolStatus
@@ -64,6 +65,8 @@ class Proposal:
     safety_mode: SafetyMode = SafetyMode.NORMAL
     request_key: str | None = None
     """A key the protocol made for a client that knows none; IDM-1."""
+    peer: Peer | None = field(default=None, compare=False, repr=False)
+    """The client that waits, where its protocol lets a running tool ask it something."""
     depth: int = 0
     """1 for the gateway's own readings, which may not read further."""
 

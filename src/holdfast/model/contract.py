@@ -63,6 +63,8 @@ class Identity(Part):
     sunset_on: str | None = None
     successor: str | None = None
     migration_guide: str | None = None
+    upstream_name: Annotated[str, StringConstraints(min_length=1, max_length=256)] | None = None
+    """What the upstream itself calls the tool, where that is another name."""
     tags: tuple[str, ...] = ()
     """Capability tags: tools that share one can stand in for each other."""
 

@@ -92,6 +92,8 @@ class Observation:
     verification: dict[str, Any] | None = None
     steps: dict[str, Any] | None = None
     preview: dict[str, Any] | None = None
+    native: dict[str, Any] | None = None
+    """The answer in the form of the protocol it came by, where that says more than `data`."""
 
     @property
     def http_status(self) -> int:
@@ -162,6 +164,6 @@ def _remedy_dict(remedy: Remedy) -> dict[str, Any]:
 _NAMES = tuple(Observation.__slots__)
 _OPTIONAL = frozenset(
     "code message approval outcome cost timing input_commitment grant pagination deprecation "
-    "verification steps preview provenance key version".split()
+    "verification steps preview native provenance key version".split()
 )
 _NESTED: dict[str, Any] = {"approval": ApprovalRef, "provenance": Provenance, "timing": Timing}
