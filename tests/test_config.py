@@ -68,7 +68,7 @@ def test_what_is_left_out_has_the_figures_of_the_one_table() -> None:
         ),
         (
             {"approvals": {"zzz": 1}},
-            "approvals.zzz: unknown key 'zzz'; known are 'chain', 'expire_s', 'release'",
+            "approvals.zzz: unknown key 'zzz'; known are 'chain', 'expire_s', 'release', 'trusted_clients'",
         ),
     ],
 )
@@ -111,7 +111,7 @@ def test_all_faults_are_told_at_once() -> None:
             "limits.keys: must be greater than or equal to 1, not 0",
             "upstreams.Shop: 'Shop' is not allowed here; use small letters, digits and '-', at most 32",
             "upstreams.b.functions: 'nocolon' is not allowed here; write 'module:object'",
-            "upstreams.c.functions: is required; add it",
+            "upstreams.c: name either 'functions' or 'mcp'",
             "upstreams.d: must be a mapping of keys, not empty",
             "trust_threshold: must be less than or equal to 100, not 101",
         ]

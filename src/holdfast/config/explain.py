@@ -16,6 +16,8 @@ SHAPES = {
     "base_url": "write 'https://host'",
     "endpoint": "write 'http://host:4318'; a credential goes into OTEL_EXPORTER_OTLP_HEADERS",
     "functions": "write 'module:object'",
+    "url": "write 'https://host/mcp'; a credential goes into 'headers' or 'auth'",
+    "prefix": "use letters, digits, '_' and '-', at most 32",
     "key": "write 'file:PATH' or 'env:NAME'",
     "hash": "paste what 'holdfast keys create' printed",
     "id": "use 4 to 32 small letters and digits",
@@ -35,7 +37,9 @@ def explain(error: ValidationError, tree: Any, earlier: list[Fault]) -> list[Fau
     return [
         fault
         for fault in found
-        if fault.place not in told and not (fault.text == REQUIRED and fault.place[:-1] in slips)
+        if fault.place not in told
+        and not (fault.text == REQUIRED and fault.place[:-1] in slips)
+        and not (fault.text.startswith(WHICH) and fault.place in slips)
     ]
 
 
@@ -65,11 +69,13 @@ def kind(value: Any) -> str:
 
 
 REQUIRED = "is required; add it"
+WHICH = "name either "
+"""Likewise, where one of several keys is required."""
 
 
 def _faults(detail: ErrorDetails, place: Place) -> Iterator[Fault]:
     context = detail.get("ctx", {})
-    given = "what is there" if place[-1:] == ("approver_secret",) else detail.get("input")
+    given = "what is there" if _secret(place) else detail.get("input")
     match detail["type"]:
         case "extra_forbidden":
             yield Fault(place, _unknown(place[-1], sorted(_known(place[:-1]))))
@@ -89,6 +95,14 @@ def _faults(detail: ErrorDetails, place: Place) -> Iterator[Fault]:
         case _:
             wanted = detail["msg"].removeprefix("Input should ").partition(",")[0]
             yield Fault(place, f"must {wanted[:1].lower()}{wanted[1:]}, not {given!r}")
+
+
+def _secret(place: Place) -> bool:
+    """Whether what stands here may be a secret, and is not repeated."""
+    return place[-1:] in (("approver_secret",), ("client_secret",)) or place[-2:-1] in (
+        ("env",),
+        ("headers",),
+    )
 
 
 def _unknown(key: str, known: list[str]) -> str:

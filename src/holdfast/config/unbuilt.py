@@ -12,12 +12,8 @@ NOT_BUILT: dict[str, tuple[str | None, str]] = {
     "auth.issuer": (None, "remove it"),
     "auth.audience": (None, "remove it"),
     "auth.jwks_url": (None, "remove it"),
-    "upstreams.*.mcp": (None, "remove it"),
     "upstreams.*.http": (None, "remove it"),
     "upstreams.*.grpc": (None, "remove it"),
-    "upstreams.*.prefix": (None, "remove it"),
-    "upstreams.*.trust_annotations": (None, "remove it"),
-    "upstreams.*.contracts": (None, "remove it"),
     "upstreams.*.timeout": (None, "set 'timeout_ms' on the tools instead"),
 }
 

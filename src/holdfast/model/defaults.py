@@ -109,6 +109,7 @@ TRUST_THRESHOLD = _figure(
     "of 100",
     "callers from here on may make undoable writes outside prod without approval",
 )
+LAZY_ABOVE = _figure("lazy_above", 64, "tools", "an MCP client is shown no longer list than this")
 ASK_S = _figure("ask_s", 300.0, "s", "a client may take this long to answer what a running tool asks it")
 UPSTREAM_CONCURRENCY = _figure(
     "upstream_concurrency", 32, "calls", "calls in flight at one upstream (its bulkhead)"
