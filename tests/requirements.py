@@ -98,7 +98,7 @@ CLAUSES = (
     Requirement("APR-8", "a whole chain is approved once, each step consumes its slice, drift re-asks for the delta", deferred=PEOPLE),
     Requirement("APR-9", "approval fatigue is measured and standing rules are proposed from history, time-boxed and revocable", deferred=PEOPLE),
     # 8. idempotency
-    Requirement("IDM-1", "every write has a key, the caller's or derived from task and step; arguments alone never make one", partial="keys for MCP clients that know none come with the milestone 'MCP on both sides'"),
+    Requirement("IDM-1", "every write has a key, the caller's, derived from task and step, or made by the protocol; a keyless write takes over an equal open or undelivered operation; arguments alone never make a key"),
     Requirement("IDM-2", "a derived key is an HMAC over tenant, principal, task, step and tool; keys are scoped to tenant, principal and tool"),
     Requirement("IDM-3", "duplicates behave by state; the same key with another fingerprint is a mismatch; unknown never expires to free"),
     Requirement("IDM-4", "claim before running, outcome before answering: at most one effect under duplicates, kills and stopped workers"),

@@ -14,13 +14,14 @@ from typing import Any, Protocol
 
 from holdfast.model import defaults
 from holdfast.model.approval import Approval, Need
+from holdfast.model.attendance import Attendance
 from holdfast.model.call import Call, Decision, Principal
 from holdfast.model.errors import Code
 from holdfast.model.limits import Account, Amount, Budget, Rate
 from holdfast.model.observation import Observation
 from holdfast.model.operation import Operation, OperationRef
 from holdfast.model.peer import Peer
-from holdfast.model.record import Entry
+from holdfast.model.record import Entry, Use
 from holdfast.model.strict_json import DEFAULT_LIMITS, Limits
 from holdfast.model.tool import Tool
 from holdfast.model.verdict import Verdict
@@ -207,6 +208,21 @@ class Ledger(Protocol):
         """Drop outcomes whose window is over; the keys stay taken."""
         ...
 
+    async def alike(self, call: Call, here: Attendance) -> Operation | None:
+        """The newest equal operation of this principal that a call without a key of its own may take over.
+
+        Held or unknown, or nobody waits for it who has not got its answer; `here` knows who waits for us.
+        """
+        ...
+
+    async def attend(self, operation: Operation) -> bool:
+        """A client of this worker waits for it now; False when somebody else was faster."""
+        ...
+
+    async def leave(self, call: Call, *, told: bool) -> None:
+        """The client of an attended call has gone, with the last word or without."""
+        ...
+
     async def peek_rate(
         self, call: Call, bucket: str, calls: float, per_s: float, *, shared: bool = False
     ) -> int | None:
@@ -318,6 +334,10 @@ class Audit(Protocol):
         """Record what somebody did to the gateway itself."""
         ...
 
+    async def usage(self, since: float) -> Sequence[Use]:
+        """Who ran which version of which tool since a time; from the records, so not for every call."""
+        ...
+
     async def prune(self, tenant: str, before: float, anchored: int) -> int:
         """Drop the tenant's records older than `before` among the first `anchored`; their hashes stay."""
         ...
@@ -392,6 +412,8 @@ class Ports:
     ids: Ids
     promotion: Promotion | None = None
     """None where the policy does not come from promoted bundles."""
+    attendance: Attendance = field(default_factory=Attendance)
+    """Whose clients wait for this process."""
     telemetry: Telemetry = field(default_factory=Unwatched)
     limits: Limits = DEFAULT_LIMITS
     approval_s: float = defaults.APPROVAL_S

@@ -29,7 +29,7 @@ from holdfast.model.observation import NO_REMEDY, Observation, Outcome, Status
 from holdfast.model.operation import Operation
 from holdfast.model.tool import Probe, Tool
 from holdfast.model.verdict import PASS, Refusal, Replay, Verdict
-from holdfast.model.vocabulary import Rung, State, Strength
+from holdfast.model.vocabulary import KeySource, Rung, State, Strength
 from holdfast.ports import Ports, Settlement
 
 log = logging.getLogger(__name__)
@@ -51,10 +51,11 @@ async def answer(call: Call, earlier: Operation, ports: Ports) -> Verdict:
         patience = min(call.deadline - ports.clock.monotonic(), defaults.DUPLICATE_WAIT_S)
         earlier = await ports.ledger.wait(earlier, max(patience, 0.0))
         if earlier.state.running and not earlier.orphaned:
+            again = "in the same way" if call.unnamed else "with the same key"
             return Refusal(
                 Code.KEY_IN_USE,
                 f"call {earlier.call_id!r} with this key is still running ({earlier.state.value}); "
-                "ask again with the same key",
+                f"ask again {again}",
                 retry_after_ms=1_000,
             )
     if earlier.state.running or earlier.state is State.UNKNOWN:
@@ -69,13 +70,20 @@ def _settled_answer(call: Call, earlier: Operation) -> Verdict:
         call.rerun_unknown = True  # the upstream itself makes one effect of many attempts
         return PASS
     if earlier.state is State.UNKNOWN or earlier.state.running:
-        return Replay(unknown(earlier))
+        return _replay(call, unknown(earlier))
     if earlier.observation is None:
         return Refusal(
             Code.KEY_EXPIRED,
             f"call {earlier.call_id!r} ({earlier.state.value}) had this key; its answer is no longer kept",
         )
-    return Replay(Observation.from_json(earlier.observation))
+    return _replay(call, Observation.from_json(earlier.observation))
+
+
+def _replay(call: Call, observation: Observation) -> Replay:
+    """The first answer, and how this call came by it where it did not name it."""
+    if call.key_source is KeySource.ADOPTED:
+        return Replay(replace(observation, key_source=KeySource.ADOPTED))
+    return Replay(observation)
 
 
 def current(operation: Operation) -> Observation:

@@ -49,7 +49,8 @@ def page(commands: Mapping[str, Any]) -> str:
 def _section(name: str, command: Any) -> Iterator[str]:
     if getattr(command, "commands", None):
         for below, inner in command.commands.items():
-            yield from _section(f"{name} {below}", inner)
+            default = below == getattr(command, "default", None)
+            yield from _section(name if default else f"{name} {below}", inner)
         return
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     options = [p for p in command.params if p.param_type_name == "option"]

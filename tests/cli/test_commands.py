@@ -39,8 +39,9 @@ def test_every_command_that_outsiders_rely_on_exists() -> None:
 
 @requirement("NAM-1")
 def test_what_can_be_read_can_be_read_by_programs() -> None:
-    for name in ("call", "tools", "approvals", "approve", "deny", "settle", "halts", "cancel", "doctor"):
-        assert "--json" in [option for parameter in commands()[name].params for option in parameter.opts]
+    names = ("call", "approvals", "approve", "deny", "settle", "halts", "cancel", "doctor", "wrap")
+    for command in (*(commands()[name] for name in names), *commands()["tools"].commands.values()):
+        assert "--json" in [option for parameter in command.params for option in parameter.opts]
 
 
 @requirement("PPL-1")

@@ -139,7 +139,7 @@ class Shared(MemoryStore):
         super().__init__(around.clock, boot=around.boot, workers=life)
         self.secrets = secrets
         self.ledger = MemoryLedger(shelf, secrets, around.clock, around.boot, life)
-        self.approvals = MemoryApprovals(shelf, around.clock, defaults.APPROVAL_S)
+        self.approvals = MemoryApprovals(shelf, around.clock, defaults.APPROVAL_S, life)
         self.controls = MemoryControls(shelf, around.clock)
 
 

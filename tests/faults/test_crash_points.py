@@ -14,7 +14,7 @@ import pytest
 
 from holdfast import Gateway
 from holdfast import config as configuration
-from holdfast.gateway.wiring import functions
+from holdfast.gateway.wiring import connected
 from holdfast.servers.app import build
 from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.system import RandomIds, SystemClock
@@ -107,7 +107,7 @@ async def crash_everywhere(folder: Path, patch: pytest.MonkeyPatch) -> dict[str,
 async def bystander(file: Path, effects: Effects) -> AsyncIterator[Bystander]:
     config, clock = configuration.load(file), SystemClock()
     async with SqliteStore(config.store_path, clock) as store:
-        gateway = Gateway.assemble(config, store, functions(config), clock=clock, ids=RandomIds())
+        gateway = Gateway.assemble(config, store, connected(config), clock=clock, ids=RandomIds())
         try:
             yield Bystander(gateway, config.store_path, effects)
         finally:

@@ -54,13 +54,6 @@ async def test_the_front_page_says_what_this_is_and_runs_nothing(app: Starlette)
     assert "default-src 'none'" in page.headers["content-security-policy"]
 
 
-@pytest.mark.parametrize(("path", "status"), [("/mcp", 501)])
-async def test_what_is_not_built_yet_says_so(client: Client, path: str, status: int) -> None:
-    answer = await client.get(path)
-    assert answer.status == status
-    assert "not built yet" in answer.json()["error"]
-
-
 @pytest.mark.parametrize("path", ["/nothing", "/v1", "/v1/calls/", "/v1/tools/x", "/rpc/", "//"])
 async def test_a_route_that_is_not_there_is_404_in_json(client: Client, path: str) -> None:
     answer = await client.get(path)
@@ -132,7 +125,7 @@ class TestApiKeys:
     @requirement("AUT-1")
     @pytest.mark.parametrize("path", list(PUBLIC))
     async def test_what_is_public_needs_no_key(self, app: Starlette, path: str) -> None:
-        assert (await Client(app, {}).get(filled(path))).status in (200, 501)
+        assert (await Client(app, {}).get(filled(path))).status == 200
 
     @requirement("AUT-1", "VAL-4")
     async def test_a_large_body_of_nobody_is_not_read(self, app: Starlette) -> None:

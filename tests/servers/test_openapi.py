@@ -11,7 +11,7 @@ import pytest
 from holdfast.model.errors import TABLE, Code
 from holdfast.model.observation import Observation, Status
 from holdfast.servers import jsonrpc, members
-from holdfast.servers.app import GOVERNED, PUBLIC
+from holdfast.servers.app import GOVERNED, PUBLIC, STREAMED
 from holdfast.servers.openapi import document
 from tests.requirements import requirement
 from tests.servers.asgi import Client
@@ -21,7 +21,7 @@ SCHEMAS = DOCUMENT["components"]["schemas"]
 GUIDE = Path(__file__).parents[2] / "docs" / "reference" / "http.md"
 ROUTES = {
     (method, path.replace(":path}", "}"))
-    for path, methods in [*GOVERNED.items(), *PUBLIC.items()]
+    for path, methods in [*GOVERNED.items(), *PUBLIC.items(), *STREAMED.items()]
     for method in methods
 }
 

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from holdfast.model.call import Call, Principal, Proposal
@@ -67,6 +68,13 @@ def make_call(
     call.fingerprint = fingerprint(tool.contract.digest, given)
     call.commitment = "commitment-of-the-arguments"
     call.staged = list(stage)
+    return call
+
+
+def unnamed(call: Call) -> Call:
+    """The same call by a client that knows no keys, and waits: its protocol made the key."""
+    call.proposal = replace(call.proposal, key=None, request_key=call.key)
+    call.key_source, call.waited_for = KeySource.REQUEST, True
     return call
 
 

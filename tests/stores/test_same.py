@@ -13,13 +13,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from holdfast.model.attendance import Attendance
 from holdfast.model.call import Call, Principal
 from holdfast.model.errors import HoldfastError
 from holdfast.model.stage import TakeRate, UseGrant
 from holdfast.model.vocabulary import State
 from holdfast.ports import Begun, Denied, Taken
 from tests.requirements import requirement
-from tests.stores.calls import make_call
+from tests.stores.calls import make_call, unnamed
 from tests.stores.world import STORES, Surroundings, World, ref_of
 
 KEYS = st.sampled_from(["k-1", "k-2"])
@@ -59,9 +60,18 @@ class Stores(RuleBasedStateMachine):
 
     # -- what callers do -----------------------------------------------------
 
-    @rule(key=KEYS, amount=st.integers(1, 2), rated=st.booleans(), granted=st.booleans(), again=st.booleans())
-    def propose(self, key: str, amount: int, rated: bool, granted: bool, again: bool) -> None:
+    @rule(
+        key=KEYS,
+        amount=st.integers(1, 2),
+        rated=st.booleans(),
+        granted=st.booleans(),
+        again=st.booleans(),
+        named=st.booleans(),
+    )
+    def propose(self, key: str, amount: int, rated: bool, granted: bool, again: bool, named: bool) -> None:
         call = make_call(self.around.clock, key, arguments={"amount": amount})
+        if not named:
+            unnamed(call)
         call.rerun_unknown = again
         if rated:
             call.stage("limits", RATE)
@@ -87,6 +97,22 @@ class Stores(RuleBasedStateMachine):
         if taken and state is State.COMMITTED:
             key = str(attempt[0].key)
             self.committed[key] = self.committed.get(key, 0) + 1
+
+    @rule(amount=st.integers(1, 2), number=st.integers(0, 5), served=st.booleans(), attend=st.booleans())
+    def come_back(self, amount: int, number: int, served: bool, attend: bool) -> None:
+        call, here = unnamed(make_call(self.around.clock, "k-3", arguments={"amount": amount})), Attendance()
+        if served and self.attempts:
+            here.enter(self.attempts[number % len(self.attempts)][0])
+        found = self.same([self.do(world.ledger.alike(call, here)) for world in self.worlds])
+        if found is not None and attend:
+            self.same([self.do(world.ledger.attend(found)) for world in self.worlds])
+
+    @rule(number=st.integers(0, 5), told=st.booleans())
+    @precondition(lambda self: self.attempts)
+    def leave(self, number: int, told: bool) -> None:
+        attempt = self.attempts[number % len(self.attempts)]
+        for world, mine in zip(self.worlds, attempt, strict=True):
+            self.do(world.ledger.leave(mine, told=told))
 
     # -- what people and the gateway do ----------------------------------------
 

@@ -52,7 +52,7 @@ async def release(given: Approval, ports: Ports, stand: Stand, propose: Propose)
 
 def proposal_of(operation: Operation, said: dict[str, Any], principal: Principal) -> Proposal:
     """The proposal as it was made, under the same name."""
-    requested = operation.key_source is KeySource.REQUEST
+    requested = operation.key_source in (KeySource.REQUEST, KeySource.ADOPTED)
     derived = operation.key_source is KeySource.DERIVED
     return Proposal(
         tool=operation.ref.tool,

@@ -8,8 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from semver import Version
+
 from holdfast.catalog.admission import Offer, admit_all, refusal
 from holdfast.catalog.evolution import step_faults
+from holdfast.catalog.references import Known, reference_faults
 from holdfast.model.contract import Contract
 from holdfast.model.tool import Tool
 from holdfast.model.version import Candidate, Spec, choose, newest, parse_version
@@ -70,6 +73,35 @@ class MemoryCatalog:
         self._resolved.clear()
         return fresh
 
+    def replace(
+        self,
+        upstream: str,
+        offers: Sequence[Offer],
+        statuses: Mapping[tuple[str, str], ToolStatus] | None = None,
+    ) -> Sequence[Listing]:
+        """Swap everything of one upstream for this, all or nothing; raises AdmissionError and changes none.
+
+        `statuses` are by (name, version), where they are not the contract's own. What is offered as it stands
+        is not compiled again.
+        """
+        rest = _without(self._tools, upstream)
+        there = self._there_already(upstream, offers)
+        known = self._known(offers, rest)
+        made = admit_all([offer for index, offer in enumerate(offers) if index not in there], known)
+        _refuse_lost_references([tool.contract for tool in there.values()], known)
+        compiled = iter(made)
+        tools = [there.get(index) or next(compiled) for index in range(len(offers))]
+        fresh = [
+            Listing(tool, (statuses or {}).get(_identity(tool), _status(tool)), upstream, offer.native)
+            for tool, offer in zip(tools, offers, strict=True)
+        ]
+        self._refuse_collisions(fresh)
+        after = _merged(rest, fresh)
+        _refuse_small_steps(after, [listing for index, listing in enumerate(fresh) if index not in there])
+        self._tools = after
+        self._resolved.clear()
+        return fresh
+
     def set_status(self, name: str, version: str, status: ToolStatus) -> bool:
         """False when there is no such version."""
         listing = self.exact(name, version)
@@ -86,6 +118,30 @@ class MemoryCatalog:
             for name, spec in self._pins.items()
             if choose(spec, _candidates(self._tools.get(name, {}))) is None
         }
+
+    def _there_already(self, upstream: str, offers: Sequence[Offer]) -> dict[int, Tool]:
+        """By place among the offers: what is registered to the letter, and need not be compiled again."""
+        found = {}
+        for index, offer in enumerate(offers):
+            listing = self.exact(offer.contract.tool, offer.contract.version)
+            if listing is None or listing.upstream != upstream or offer.checks or not offer.verbatim:
+                continue
+            if listing.tool.contract == offer.contract:
+                found[index] = listing.tool
+        return found
+
+    def _known(self, offers: Sequence[Offer], rest: Mapping[str, Versions]) -> Known:
+        """The newest contract of a name among what is offered now and what other upstreams have."""
+        offered: dict[str, list[Contract]] = {}
+        for offer in offers:
+            offered.setdefault(offer.contract.tool, []).append(offer.contract)
+
+        def find(name: str) -> Contract | None:
+            if name in offered:
+                return max(offered[name], key=_number)
+            return self._newest(name) if name in rest else None
+
+        return find
 
     def _choose(self, name: str, spec: str | None, versions: Versions) -> Listing | None:
         if (pin := self._pins.get(name)) is not None:
@@ -117,6 +173,34 @@ class MemoryCatalog:
                 )
         if any(refused.values()):
             raise refusal(refused)
+
+
+def _number(contract: Contract) -> Version:
+    try:
+        return parse_version(contract.version)
+    except ValueError:
+        return Version(0)  # its own reason says so
+
+
+def _status(tool: Tool) -> ToolStatus:
+    return tool.contract.identity.status
+
+
+def _without(tools: Mapping[str, Versions], upstream: str) -> dict[str, Versions]:
+    kept = {
+        name: {version: one for version, one in versions.items() if one.upstream != upstream}
+        for name, versions in tools.items()
+    }
+    return {name: versions for name, versions in kept.items() if versions}
+
+
+def _refuse_lost_references(contracts: Sequence[Contract], known: Known) -> None:
+    """What stays as it is may rely on a tool that goes."""
+    refused: dict[str, list[str]] = {}
+    for contract in contracts:
+        refused.setdefault(contract.tool, []).extend(reference_faults(contract, known))
+    if any(refused.values()):
+        raise refusal(refused)
 
 
 def _identity(tool: Tool) -> tuple[str, str]:

@@ -39,25 +39,33 @@ def from_mapping(document: Mapping[str, Any], source: str = "contract") -> Contr
 
 
 def from_yaml(text: str | bytes, source: str = "contract") -> Contract:
-    try:
-        document = yaml.load(text, _Loader)  # noqa: S506 - a safe loader, made stricter
-    except yaml.YAMLError as error:
-        raise AdmissionError(source, [_yaml_fault(error)]) from None
-    return _whole(document, source)
+    return _whole(yaml_value(text, source), source)
 
 
 def from_json(text: str | bytes, source: str = "contract") -> Contract:
-    try:
-        document = strict_json.parse(text)
-    except strict_json.ParseError as error:
-        raise AdmissionError(source, [error.message]) from None
-    return _whole(document, source)
+    return _whole(json_value(text, source), source)
 
 
 def read(path: Path) -> Contract:
     """A contract from a file; `.json` is JSON, anything else YAML."""
     text = path.read_bytes()
     return from_json(text, path.name) if path.suffix == ".json" else from_yaml(text, path.name)
+
+
+def yaml_value(text: str | bytes, source: str) -> Any:
+    """What a YAML text says, no key twice and dates left as text; raises AdmissionError."""
+    try:
+        return yaml.load(text, _Loader)  # noqa: S506 - a safe loader, made stricter
+    except yaml.YAMLError as error:
+        raise AdmissionError(source, [_yaml_fault(error)]) from None
+
+
+def json_value(text: str | bytes, source: str) -> Any:
+    """What a JSON text says; raises AdmissionError."""
+    try:
+        return strict_json.parse(text)
+    except strict_json.ParseError as error:
+        raise AdmissionError(source, [error.message]) from None
 
 
 def contract_schema() -> dict[str, Any]:

@@ -32,6 +32,8 @@ def places(contract: Contract) -> Iterator[Place]:
         yield f"sanity.{index}.holds", predicate.holds, tool.RESULT
     if contract.error_contract.in_band is not None:
         yield "error_contract.in_band", contract.error_contract.in_band, tool.ANSWER
+    if (moved := contract.identity.migration) is not None and moved.arguments is not None:
+        yield "identity.migration.arguments", moved.arguments, tool.ARGS
     yield from _state(contract)
     yield from _effects(contract)
 

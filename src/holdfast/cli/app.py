@@ -14,11 +14,14 @@ from holdfast.cli import (
     doctor,
     keys,
     later,
+    login,
     operate,
     policy,
     serve,
+    stdio,
     tools,
     why,
+    wrap,
 )
 from holdfast.cli.exits import Exit, of_error
 from holdfast.cli.screen import fail
@@ -33,7 +36,9 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help costs half the time to the first line
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for module in (serve, calls, tools, why, approvals, budgets, operate, policy, audit, doctor, keys, later):
+for module in (serve, stdio, wrap, calls, tools, why, approvals, budgets, operate, policy, audit, doctor):
+    module.add(app)
+for module in (keys, login, later):
     module.add(app)
 
 

@@ -8,8 +8,6 @@ from holdfast.cli.exits import Exit
 from holdfast.cli.screen import fail
 
 NOT_BUILT = {
-    "stdio": "serve over HTTP with 'holdfast serve'",
-    "wrap": "describe your tools under 'upstreams' as Python functions",
     "chain": "call the tools one by one",
     "store": "stop every process, then copy the database and its key file together",
     "test": "use 'holdfast.testing' from Python",

@@ -4,7 +4,7 @@ import contextlib
 import signal
 import socket
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -64,6 +64,7 @@ def _run(serving: Coroutine[None, None, None]) -> None:
 async def _serve(config: "Config", address: str, bound: socket.socket) -> None:
     import uvicorn
 
+    from holdfast.cli.invoked import command
     from holdfast.cli.welcome import welcome
     from holdfast.gateway import Gateway
     from holdfast.servers.app import build
@@ -71,19 +72,34 @@ async def _serve(config: "Config", address: str, bound: socket.socket) -> None:
 
     configure(sys.stderr, config.telemetry.logs, config.telemetry.level)
     async with Gateway.open(config) as gateway:
-        server = uvicorn.Server(
+        app = build(gateway, command())
+        server = _server(
             uvicorn.Config(
-                build(gateway),
+                app,
                 log_config=None,
                 access_log=False,
                 server_header=False,
                 lifespan="off",
                 timeout_graceful_shutdown=GRACE_S,
-            )
+            ),
+            app.state.mcp.rest,
         )
-        _stop_on_signals(server)
-        await welcome(gateway, address)
-        await server.serve(sockets=[bound])
+        async with app.state.mcp.running():
+            _stop_on_signals(server)
+            await welcome(gateway, address)
+            await server.serve(sockets=[bound])
+
+
+def _server(config: "uvicorn.Config", rest: Callable[[], None]) -> "uvicorn.Server":
+    """A server that ends streams which nobody would end before it waits for what is under way."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            rest()
+            await super().shutdown(sockets)
+
+    return Server(config)
 
 
 def _stop_on_signals(server: "uvicorn.Server") -> None:

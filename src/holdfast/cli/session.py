@@ -26,7 +26,7 @@ def with_gateway(config: Path, work: "Callable[[Gateway], Awaitable[T]]") -> T:
     from holdfast.gateway import Gateway
 
     async def opened() -> T:
-        async with Gateway.open(config) as gateway:
+        async with Gateway.open(config, connect=False) as gateway:
             return await work(gateway)
 
     return asyncio.run(opened())

@@ -1,9 +1,11 @@
 """`holdfast tools`: what may this person use?"""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
+from holdfast.cli import changes
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json
 from holdfast.cli.screen import data, show, show_json, table, text
 from holdfast.cli.session import caller, with_gateway
@@ -14,8 +16,25 @@ if TYPE_CHECKING:
     from holdfast.ports import Listing
 
 
+class Tools(TyperGroup):
+    """`holdfast tools` and `holdfast tools TOOL` list; a tool's name has a dot, so it is no command."""
+
+    default = "list"
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        named = args[:1] and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if named else [self.default, *args])
+
+
 def add(app: typer.Typer) -> None:
-    app.command()(tools)
+    group = typer.Typer(
+        cls=Tools,
+        help="List the tools you may use, or show one ('holdfast tools TOOL'); see and accept what changed.",
+    )
+    group.command(Tools.default)(tools)
+    group.command()(changes.changes)
+    group.command()(changes.accept)
+    app.add_typer(group, name="tools")
 
 
 def tools(

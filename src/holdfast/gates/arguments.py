@@ -9,9 +9,11 @@ from typing import Any
 from holdfast.model.call import Call
 from holdfast.model.canonical import NotCanonical, canonical, fingerprint
 from holdfast.model.errors import Code
+from holdfast.model.expression import ExpressionError
 from holdfast.model.fields import FieldError
 from holdfast.model.keys import MAX_KEY, well_formed
 from holdfast.model.strict_json import ParseError, check, parse
+from holdfast.model.tool import Tool
 from holdfast.model.verdict import PASS, Refusal, Verdict
 from holdfast.ports import Ports
 
@@ -28,15 +30,18 @@ async def arguments(call: Call, ports: Ports) -> Verdict:
     if not isinstance(value, dict):
         fault = _fault("", "object", f"arguments are {_kind(value)}, not an object")
         return Refusal(Code.STRUCTURAL_VIOLATION, fault.message, (fault,))
+    if call.asked_as is not None:
+        translated = _translated(call.asked_as, value)
+        if isinstance(translated, Refusal):
+            return translated
+        value = translated
     value = call.tool.defaults.apply(value)
     violations = [(Code(kind), fault) for kind, fault in call.tool.input.violations(value)]
     if call.key is not None and not well_formed(call.key):
         text = f"a key is 1 to {MAX_KEY} printable ASCII characters"
         violations.append((Code.STRUCTURAL_VIOLATION, _fault("/key", text, f"key is malformed: {text}")))
     if violations:
-        code = min((kind for kind, _ in violations), key=_ORDER.index)
-        faults = tuple(fault for _, fault in violations)
-        return Refusal(code, _summary(faults), faults)
+        return _refusal(violations)
     try:
         encoded = canonical(value)
     except NotCanonical as error:
@@ -46,6 +51,27 @@ async def arguments(call: Call, ports: Ports) -> Verdict:
     call.fingerprint = fingerprint(call.tool.contract.digest, encoded)
     call.commitment = ports.secrets.commitment(call.principal.tenant, encoded)
     return PASS
+
+
+def _translated(old: Tool, value: dict[str, Any]) -> dict[str, Any] | Refusal:
+    """What an old version's arguments are in the new one's words."""
+    value = old.defaults.apply(value)
+    if violations := old.input.violations(value):
+        return _refusal([(Code(kind), fault) for kind, fault in violations])
+    if old.migration is None or old.migration.arguments is None:
+        return value
+    try:
+        filled: dict[str, Any] = old.migration.arguments.fill({"args": value})
+    except ExpressionError as error:
+        said = f"this call of {old.contract.version} cannot be translated ({error}); use the new version"
+        return Refusal(Code.VERSION_INCOMPATIBLE, said)
+    return filled
+
+
+def _refusal(violations: list[tuple[Code, FieldError]]) -> Refusal:
+    code = min((kind for kind, _ in violations), key=_ORDER.index)
+    faults = tuple(fault for _, fault in violations)
+    return Refusal(code, _summary(faults), faults)
 
 
 def _read(raw: Any, ports: Ports) -> Any:

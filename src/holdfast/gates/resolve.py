@@ -11,7 +11,7 @@ from holdfast.model.keys import well_formed
 from holdfast.model.messages import no_such_tool
 from holdfast.model.operation import OperationRef
 from holdfast.model.verdict import PASS, Refusal, Verdict
-from holdfast.model.vocabulary import Effect, KeySource
+from holdfast.model.vocabulary import Effect, KeySource, ToolStatus
 from holdfast.ports import Listing, Ports
 
 
@@ -20,7 +20,7 @@ async def resolve(call: Call, ports: Ports) -> Verdict:
     listing = _listing(call, ports, name, spec)
     if listing is None:
         return Refusal(Code.TOOL_NOT_FOUND, no_such_tool(name))
-    _take(call, listing)
+    _take(call, _successor(call, listing, ports))
     _name_operation(call, ports)
     if call.key is None or not call.writes or not well_formed(call.key):
         return PASS
@@ -55,6 +55,20 @@ def _listing(call: Call, ports: Ports, name: str, spec: str | None) -> Listing |
     if stand_in is not None:
         call.version_problem = problem or f"no usable version of {name!r} answers {spec!r}"
     return stand_in
+
+
+def _successor(call: Call, listing: Listing, ports: Ports) -> Listing:
+    """A version past its end hands its calls over, where its contract says how; REG-6."""
+    moved = listing.tool.migration
+    if listing.status is not ToolStatus.SUNSET or moved is None:
+        return listing
+    name = listing.tool.contract.tool
+    heir = ports.catalog.exact(name, moved.to)
+    if heir is None or heir.status in (ToolStatus.SUNSET, ToolStatus.REVOKED):
+        return listing
+    call.asked_as = listing.tool
+    call.warnings.append(f"{name}@{listing.tool.contract.version} is sunset; translated to {moved.to}")
+    return heir
 
 
 def _take(call: Call, listing: Listing) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from holdfast.config import Config
 from holdfast.model import defaults
 from holdfast.model.errors import NotFound, StoreError
-from holdfast.model.record import Entry, Proof, record_place
+from holdfast.model.record import Entry, Proof, Use, record_place
 from holdfast.ports import Audit, Clock
 from holdfast.records import checkpoint
 from holdfast.records.checkpoint import Checkpoint, CheckpointFile, Notary
@@ -74,6 +74,10 @@ class Auditing:
         if self._notary is not None and (sign_now or due):
             await self._sign(self._notary)
         return sequenced
+
+    async def usage(self, since: float) -> Sequence[Use]:
+        await self._audit.sequence()
+        return await self._audit.usage(since)
 
     async def notice_erasures(self) -> None:
         await self._audit.notice_erasures()

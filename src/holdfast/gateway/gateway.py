@@ -5,7 +5,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast import config as configuration
 from holdfast import settlement
@@ -13,14 +13,15 @@ from holdfast.approvals import answers
 from holdfast.approvals.release import release
 from holdfast.approvals.tend import tend
 from holdfast.config import Config
-from holdfast.gateway import auditing, policies
+from holdfast.gateway import auditing, handover, policies
 from holdfast.gateway.limits import Standing, standings
 from holdfast.gateway.recall import Recalled, recall
+from holdfast.gateway.sealing import seal, unseal
 from holdfast.gateway.watching import tenants_of, view_of
 from holdfast.gateway.why import SCOPE as EXPLAIN
 from holdfast.gateway.why import Explanation
 from holdfast.gateway.why import why as explanation
-from holdfast.gateway.wiring import Adapt, Parts, Store, assemble, functions
+from holdfast.gateway.wiring import Adapt, Parts, Store, assemble, connected
 from holdfast.lifecycle import live, receive
 from holdfast.model import defaults
 from holdfast.model.approval import Answer, Approval
@@ -29,15 +30,18 @@ from holdfast.model.errors import Code, Forbidden, HoldfastError, NotFound, reme
 from holdfast.model.fields import FieldError
 from holdfast.model.observation import Observation, Status
 from holdfast.model.operation import Operation
-from holdfast.model.record import Entry, Proof
+from holdfast.model.record import Entry, Proof, Use
 from holdfast.model.scopes import covers, covers_all
 from holdfast.model.vocabulary import State
 from holdfast.policy import Bundle, Report
-from holdfast.ports import Listing, Promoted
+from holdfast.ports import Listing, Promoted, Upstream
 from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.system import RandomIds, SystemClock
 from holdfast.telemetry.exposition import Exposition, View
-from holdfast.upstreams.function import FunctionUpstream
+
+if TYPE_CHECKING:
+    from holdfast.catalog.imports.lock import Pending
+    from holdfast.gateway.native import Native
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +66,8 @@ class Gateway:
         self._bundles = parts.bundles
         self._watching = parts.watching
         self._auditing = parts.auditing
+        self._discovery = parts.discovery
+        self._retiring = parts.retiring
         self._pushing: asyncio.Task[None] | None = None
         self._live: dict[str, tuple[Call, asyncio.Task[Observation]]] = {}
         self._releasing: set[asyncio.Task[None]] = set()
@@ -70,30 +76,38 @@ class Gateway:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, config: Source, *, adapt: Adapt | None = None) -> AsyncIterator["Gateway"]:
-        """Open what the configuration describes, and close it again at the end."""
+    async def open(
+        cls, config: Source, *, adapt: Adapt | None = None, connect: bool = True
+    ) -> AsyncIterator["Gateway"]:
+        """Open what the configuration describes, and close it again at the end.
+
+        Without `connect` MCP servers are taken from the lock file and started when they are first needed.
+        """
         ready = _configured(config)
-        upstreams, clock = functions(ready), SystemClock()
+        upstreams, clock = connected(ready), SystemClock()
         async with SqliteStore(ready.store_path, clock, approval_s=ready.approvals.expire_s) as store:
             signs = await asyncio.to_thread(auditing.notary, ready)
             ports = {"clock": clock, "ids": RandomIds(), "adapt": adapt, "notary": signs}
             gateway = cls.assemble(ready, store, upstreams, **ports)
             try:
-                await gateway.prepare()
+                await gateway.prepare(connect=connect)
                 yield gateway.start()
             finally:
                 await gateway.close()
 
     @classmethod
     def assemble(
-        cls, config: Source, store: Store, upstreams: Mapping[str, FunctionUpstream], **ports: Any
+        cls, config: Source, store: Store, upstreams: Mapping[str, Upstream], **ports: Any
     ) -> "Gateway":
         """A gateway around parts that are open already; `start` and `close` are the caller's."""
         ready = _configured(config)
         return cls(assemble(ready, store, upstreams, **ports), ready)
 
-    async def prepare(self) -> None:
-        """Put the configured policies in force where none ever were, and serve what is."""
+    async def prepare(self, *, connect: bool = True) -> None:
+        """Find out what there is to serve; put the configured policies in force where none ever were."""
+        if self._discovery is not None:
+            await self._discovery.open(connect=connect)
+        await self._retiring.tend()
         promotion = self._ports.promotion
         if promotion is not None:
             await policies.first_start(self.config, self._bundles, self._ports.catalog)
@@ -119,6 +133,8 @@ class Gateway:
         under_way = [task for _, task in self._live.values()]
         if under_way:
             await asyncio.wait(under_way, timeout=DRAIN_S)
+        if self._discovery is not None:
+            await self._discovery.close()
         await self._runtime.close(DRAIN_S)
         await self._keep_log(sign_now=True)
         await self._watching.close(self._look)
@@ -144,25 +160,42 @@ class Gateway:
             )
         )
 
-    async def propose(self, proposal: Proposal) -> Observation:
+    async def propose(self, proposal: Proposal, *, attended: bool = True) -> Observation:
         """Carry a proposal through its life.
 
         The call lives in a task of its own: whoever waits for it may go away, a
         dispatched write is finished and written down all the same.
+
+        Who proposes with a `request_key` for a client that waits (`attended`) says afterwards what became of
+        the answer: `delivered` or `abandoned`. To be cancelled while waiting is to be abandoned.
         """
         call = receive(proposal, self._ports)
         turned_away = self._ingress(call)
         if turned_away is not None:
             self._ports.telemetry.turned_away(turned_away, call.principal.tenant, "ingress")
             return turned_away
+        if self._discovery is not None:
+            await self._discovery.look_for(proposal.tool)
+        call.waited_for = attended and proposal.request_key is not None
         task = asyncio.create_task(live(call, self._ports, self._runtime))
         self._live[call.nonce] = (call, task)
         task.add_done_callback(lambda _: self._live.pop(call.nonce, None))
         try:
-            return await asyncio.shield(task)
+            observation = await asyncio.shield(task)
         except asyncio.CancelledError:
             _stop(call)
+            self._runtime.keep(handover.left(call, self._ports))
             raise
+        self._ports.attendance.answered(call, observation)
+        return observation
+
+    async def delivered(self, by: Principal, call_id: str) -> None:
+        """The client of a call with a `request_key` has its answer; nothing to be told of other calls."""
+        await handover.delivered(by, call_id, self._ports)
+
+    async def abandoned(self, by: Principal, call_id: str) -> None:
+        """The answer of a call with a `request_key` reached nobody: the next equal call gets it."""
+        await handover.abandoned(by, call_id, self._ports)
 
     def unparsed(
         self, message: str, field_errors: tuple[FieldError, ...] = (), *, structural: bool = False
@@ -214,7 +247,15 @@ class Gateway:
             listing
             for listing in self._ports.catalog.list()
             if covers_all(principal.scopes, listing.tool.contract.security.required_scopes)
+            and not (self._discovery is not None and self._discovery.native.unlisted(listing))
         ]
+
+    def may_use(self, principal: Principal, tool: str) -> bool:
+        """Whether a tool is there for this principal, listed or not."""
+        found = self._ports.catalog.find(tool, None)
+        if found is None:
+            return False
+        return covers_all(principal.scopes, found.tool.contract.security.required_scopes)
 
     async def find(self, principal: Principal, call_id: str) -> Observation | None:
         """The call as the ledger knows it now; None when it is unknown or not yours."""
@@ -249,7 +290,24 @@ class Gateway:
 
     def findings(self) -> list[str]:
         """What `doctor` should tell about the catalog."""
-        return list(self._reports)
+        return [*self._reports, *([] if self._discovery is None else self._discovery.reports)]
+
+    @property
+    def native(self) -> "Native | None":
+        """What MCP servers offer beside tools, where there are any."""
+        return None if self._discovery is None else self._discovery.native
+
+    async def look_again(self, namespace: str) -> None:
+        """Ask an MCP server for its list, for somebody who missed a tool of it; REG-2."""
+        if self._discovery is not None and namespace in self._discovery.native.prefixes:
+            await self._discovery.look_again(namespace)
+
+    def seal(self, principal: Principal, purpose: str, said: Mapping[str, Any], life_s: float) -> str:
+        """A text that only this principal can hand back, and nobody else can read or change."""
+        return seal(self._ports.secrets, self._ports.clock, principal, purpose, said, life_s)
+
+    def unseal(self, principal: Principal, purpose: str, sealed: str) -> dict[str, Any] | None:
+        return unseal(self._ports.secrets, self._ports.clock, principal, purpose, sealed)
 
     async def metrics(self, by: Principal) -> bytes:
         """What was counted so far, as Prometheus text: everybody's, or what `by` may see of it."""
@@ -350,12 +408,15 @@ class Gateway:
             self._release(answered)
         return answered
 
+    async def _unattended(self, proposal: Proposal) -> Observation:
+        return await self.propose(proposal, attended=False)
+
     def _release(self, given: Approval) -> None:
         """Propose an approved call again, in a task of its own: nobody waits for it."""
 
         async def released() -> None:
             try:
-                await release(given, self._ports, self.identity.again, self.propose)
+                await release(given, self._ports, self.identity.again, self._unattended)
             except Exception:
                 log.exception("call %s could not be released; it is tried again", given.call_id)
 
@@ -395,6 +456,27 @@ class Gateway:
         if found is None or not (found.ref.principal == by.id or self._operates(by)):
             raise NotFound(f"there is no call {call_id!r} of yours in the ledger")
         return found
+
+    # --- imported tools -------------------------------------------------------------------
+
+    def changes(self, by: Principal) -> "dict[str, dict[str, Pending]]":
+        """Imported tools that changed and wait for an operator, by upstream and tool."""
+        self._need_operator(by)
+        return {} if self._discovery is None else self._discovery.pending()
+
+    async def accept(self, by: Principal, namespace: str, tool: str, digest: str | None = None) -> None:
+        """Take a changed tool as it is now; with `digest`, only what the operator was shown."""
+        self._need_operator(by)
+        if self._discovery is None:
+            raise NotFound("no imported tools are configured, so nothing waits to be accepted")
+        await self._discovery.accept(namespace, tool, by.user, digest)
+
+    async def usage(self, by: Principal, since: float) -> Sequence[Use]:
+        """Who ran which version of which tool since a time: everybody's for an operator, else one's own."""
+        uses = await self._auditing.usage(since)
+        if self._operates(by):
+            return [use for use in uses if use.tenant == by.tenant]
+        return [use for use in uses if (use.tenant, use.caller) == (by.tenant, by.user)]
 
     # --- policies -------------------------------------------------------------------------
 
@@ -501,6 +583,9 @@ class Gateway:
                 _stop(call)
         if self._ports.promotion is not None:
             await self._ports.promotion.follow()
+        if self._discovery is not None:
+            await self._discovery.notice()
+        await self._retiring.tend()
         await tend(self._ports)
         for given in await self._ports.approvals.releasable():
             self._release(given)

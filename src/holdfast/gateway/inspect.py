@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from holdfast.catalog.adapt import offers
 from holdfast.catalog.catalog import MemoryCatalog
 from holdfast.config import load
 from holdfast.gateway import policies
-from holdfast.gateway.wiring import functions
+from holdfast.gateway.wiring import connected, discovery, function_offers
 from holdfast.policy import Bundle, Report
+from holdfast.system import SystemClock
 
 
 def inspect(config_file: Path, folder: Path | None) -> tuple[Bundle, Report]:
@@ -15,7 +15,12 @@ def inspect(config_file: Path, folder: Path | None) -> tuple[Bundle, Report]:
     config = load(config_file)
     bundle = policies.read(policies.folder(config, folder))
     catalog = MemoryCatalog(pins=config.pins)
-    catalog.register(
-        [o for namespace, upstream in functions(config).items() for o in offers(namespace, upstream.tools)]
-    )
+    upstreams = connected(config)
+    catalog.register(function_offers(upstreams))
+    if (imported := discovery(config, upstreams, catalog, SystemClock(), _unheard)) is not None:
+        imported.read()
     return bundle, policies.examine(bundle, catalog)
+
+
+async def _unheard(*_: object, **__: object) -> None:
+    """Looking leaves no record."""

@@ -3,25 +3,42 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.catalog.adapt import offers
 from holdfast.catalog.admission import Offer
 from holdfast.catalog.catalog import MemoryCatalog
 from holdfast.catalog.lint import lint
 from holdfast.config import Config
+from holdfast.config import Upstream as UpstreamSettings
 from holdfast.execution.runtime import Runtime
 from holdfast.gateway import limits, policies
 from holdfast.gateway.auditing import Auditing
 from holdfast.gateway.readings import Readings
+from holdfast.gateway.retiring import Retiring
 from holdfast.gateway.watching import Watching
 from holdfast.identity import Identity
 from holdfast.identity import build as build_identity
 from holdfast.model.strict_json import Limits
-from holdfast.ports import Approvals, Audit, Bundles, Clock, Controls, Ids, Ledger, Policy, Ports, Secrets
+from holdfast.ports import (
+    Approvals,
+    Audit,
+    Bundles,
+    Clock,
+    Controls,
+    Ids,
+    Ledger,
+    Policy,
+    Ports,
+    Secrets,
+    Upstream,
+)
 from holdfast.records.checkpoint import Notary
 from holdfast.system import TokenIngress
 from holdfast.upstreams.function import FunctionUpstream, load
+
+if TYPE_CHECKING:
+    from holdfast.gateway.discovery import Discovery, Note
 
 log = logging.getLogger(__name__)
 
@@ -55,22 +72,30 @@ class Parts:
     identity: Identity
     watching: Watching
     auditing: Auditing
+    retiring: Retiring
+    discovery: "Discovery | None"
+    """What keeps the catalog in step with MCP servers, where there are any."""
     bundles: Bundles
     reports: tuple[str, ...]
 
 
-def functions(config: Config) -> dict[str, FunctionUpstream]:
-    """The upstreams a configuration names, loaded."""
-    return {
-        namespace: FunctionUpstream(load(upstream.functions, config.folder), upstream.concurrency)
-        for namespace, upstream in config.upstreams.items()
-    }
+def connected(config: Config) -> dict[str, Upstream]:
+    """The upstreams a configuration names; MCP servers are not started yet."""
+    return {name: _upstream(name, settings, config) for name, settings in config.upstreams.items()}
+
+
+def _upstream(name: str, settings: UpstreamSettings, config: Config) -> Upstream:
+    if settings.functions is not None:
+        return FunctionUpstream(load(settings.functions, config.folder), settings.concurrency)
+    from holdfast.gateway.mcp import mcp_upstream  # MCP takes a second to import
+
+    return mcp_upstream(name, settings, config)
 
 
 def assemble(
     config: Config,
     store: Store,
-    upstreams: Mapping[str, FunctionUpstream],
+    upstreams: Mapping[str, Upstream],
     *,
     clock: Clock,
     ids: Ids,
@@ -79,7 +104,7 @@ def assemble(
     notary: Notary | None = None,
 ) -> Parts:
     """Put the parts together. No I/O: what needs opening was opened before."""
-    offered = [o for namespace, upstream in upstreams.items() for o in offers(namespace, upstream.tools)]
+    offered = function_offers(upstreams)
     catalog = MemoryCatalog(pins=config.pins)
     catalog.register(offered)
     reader = Readings(config.environment)
@@ -122,15 +147,38 @@ def assemble(
     if served is not None:
         served.caches.append(runtime.cache.clear)
     reader.bind(ports, runtime)
+    auditing = Auditing(store.audit, notary, clock)
     return Parts(
         ports=ports,
         runtime=runtime,
         identity=who,
         watching=watching,
-        auditing=Auditing(store.audit, notary, clock),
+        auditing=auditing,
+        retiring=Retiring(catalog, store.audit, clock),
+        discovery=discovery(config, upstreams, catalog, clock, auditing.note),
         bundles=store.bundles,
         reports=(*_unmet(catalog), *_reports(offered)),
     )
+
+
+def discovery(
+    config: Config, upstreams: Mapping[str, Upstream], catalog: MemoryCatalog, clock: Clock, note: "Note"
+) -> "Discovery | None":
+    imported = [name for name, settings in config.upstreams.items() if settings.mcp and name in upstreams]
+    if not imported:
+        return None
+    from holdfast.gateway import mcp
+
+    return mcp.discovery(config, {name: upstreams[name] for name in imported}, catalog, clock, note)
+
+
+def function_offers(upstreams: Mapping[str, Upstream]) -> list[Offer]:
+    return [
+        offer
+        for namespace, upstream in upstreams.items()
+        if isinstance(upstream, FunctionUpstream)
+        for offer in offers(namespace, upstream.tools)
+    ]
 
 
 def _unmet(catalog: MemoryCatalog) -> list[str]:

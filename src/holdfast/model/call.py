@@ -114,9 +114,12 @@ class Call:
     rerun_unknown: bool = False
     """The upstream honours the key, so an unknown outcome may be tried again."""
     version_problem: str | None = None  # resolve: told only after authorize
+    asked_as: "Tool | None" = None  # resolve: the version asked for, where another one took over
     dispatched_at: float | None = None
     attempts: int = 0
     misfit: bool = False  # verify: the answer did not fit its contract
+    waited_for: bool = False
+    """Its client knows no key and has not left."""
     recorded: bool = False
     """Its record is written: what happened can be looked up."""
     trail: Trail | None = None
@@ -153,6 +156,16 @@ class Call:
     @property
     def writes(self) -> bool:
         return self.tool.contract.transactional.effect is not Effect.READ_ONLY
+
+    @property
+    def unnamed(self) -> bool:
+        """Its protocol made the key: a client that comes back has nothing to find its operation by."""
+        made = self.key_source in (KeySource.REQUEST, KeySource.ADOPTED)
+        return made and self.proposal.request_key is not None
+
+    @property
+    def attended(self) -> bool:
+        return self.waited_for and self.unnamed
 
     @property
     def previewing(self) -> bool:

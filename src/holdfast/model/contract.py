@@ -52,6 +52,15 @@ class Part(BaseModel):
         return type(self).model_validate(deepcopy(fields) if deep else fields)
 
 
+class Migration(Part):
+    """How a call of this version is made one of another, once this version is past its end; REG-6."""
+
+    to: str
+    """The version that takes over."""
+    arguments: JsonObject | None = None
+    """Its arguments; strings that start with `=` are CEL over `args`. The same as before when left out."""
+
+
 class Identity(Part):
     namespace: Annotated[str, StringConstraints(pattern=f"^{NAMESPACE.pattern}$")]
     name: Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")]
@@ -63,6 +72,7 @@ class Identity(Part):
     sunset_on: str | None = None
     successor: str | None = None
     migration_guide: str | None = None
+    migration: Migration | None = None
     upstream_name: Annotated[str, StringConstraints(min_length=1, max_length=256)] | None = None
     """What the upstream itself calls the tool, where that is another name."""
     tags: tuple[str, ...] = ()
@@ -262,7 +272,7 @@ class ErrorContract(Part):
     rules: tuple[ErrorRule, ...] = ()
 
 
-_LIFE = {"status", "deprecated_on", "sunset_on", "successor", "migration_guide"}
+_LIFE = {"status", "deprecated_on", "sunset_on", "successor", "migration_guide", "migration"}
 
 
 class Contract(Part):

@@ -1,4 +1,4 @@
-"""Which part of a contract does each keyword of `@tool` fill?"""
+"""Which part of a contract does each keyword of `@tool`, or of an overlay, fill?"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
@@ -16,6 +16,7 @@ from holdfast.model.contract import (
     Example,
     Idempotency,
     Identity,
+    Migration,
     Observability,
     Part,
     Postcondition,
@@ -70,6 +71,7 @@ class Declaration(TypedDict, total=False):
     sunset_on: str
     successor: str
     migration_guide: str
+    migration: Migration | Json
     tags: Sequence[str]
 
     description: str
@@ -134,9 +136,10 @@ _SHORT = {
     "floor": ("security", "approval_floor"),
     "errors": ("error_contract", "rules"),
 }
-_PLACES: dict[str, tuple[str, str]] = {
+PLACES: dict[str, tuple[str, str]] = {
     field: (section, field) for section, part in _SECTIONS.items() for field in part.model_fields
 } | _SHORT
+"""Section and field of each flat keyword; what is not here is a part of its own."""
 
 
 def declare(
@@ -159,22 +162,32 @@ def declare(
 
 
 def _document(name: str, namespace: str, signature: Signature, declared: Declaration) -> dict[str, Any]:
-    document: dict[str, Any] = {section: {} for section in _SECTIONS}
+    document = blank()
     document["identity"] |= {"namespace": namespace, "name": name, "version": FIRST_VERSION}
     document["affordance"] |= {
         "description": signature.description,
         "input_schema": signature.input_schema,
         "output_schema": signature.output_schema,
     }
+    fill(
+        document, {word: said for word, said in declared.items() if word not in ("name", "checks")}, namespace
+    )
+    return document
+
+
+def blank() -> dict[str, Any]:
+    """A contract document that says nothing yet."""
+    return {section: {} for section in _SECTIONS}
+
+
+def fill(document: dict[str, Any], declared: Mapping[str, Any], namespace: str) -> None:
+    """Put each flat keyword into its place in the document, short forms written out."""
     for keyword, value in declared.items():
-        if keyword in ("name", "checks"):
-            continue
-        if keyword in _PLACES:
-            section, field = _PLACES[keyword]
+        if keyword in PLACES:
+            section, field = PLACES[keyword]
             document[section][field] = _full(keyword, value, namespace)
         else:
             document[keyword] = _full(keyword, value, namespace)
-    return document
 
 
 def _full(keyword: str, value: Any, namespace: str) -> Any:

@@ -43,6 +43,8 @@ class Operation:
     payload: bytes | None = None
     """The proposal as JSON: arguments, task, step, principal."""
     note: str = ""
+    attendant: str | None = None
+    """The worker whose client waits for it without knowing its key; `""`: that client left; else None."""
 
     @property
     def orphaned(self) -> bool:

@@ -27,6 +27,18 @@ class Entry(NamedTuple):
     record: Record
 
 
+class Use(NamedTuple):
+    """How often somebody ran one version of a tool."""
+
+    tool: str
+    """With its version, as `ns.name@1.0.0`."""
+    tenant: str
+    caller: str
+    agent: str
+    calls: int
+    last_at: float
+
+
 class Proof(NamedTuple):
     """That a record is in the log: the hashes from its leaf to the root of the first `size` records."""
 

@@ -62,6 +62,12 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
+class Migrate:
+    to: str
+    arguments: Template | None
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     read: Read
     version: Expression | None
@@ -105,6 +111,7 @@ class Tool:
     probe: Probe | None
     preview: Read | None
     in_band: Expression | None
+    migration: Migrate | None = None
     compensation: Read | None = None
     """The call that takes the effect back; over `args` and `result`."""
 
@@ -153,5 +160,8 @@ class Tool:
             in_band=None
             if contract.error_contract.in_band is None
             else Expression(contract.error_contract.in_band, ANSWER),
+            migration=None
+            if (moved := contract.identity.migration) is None
+            else Migrate(moved.to, None if moved.arguments is None else Template(moved.arguments, ARGS)),
             compensation=None if effects.compensation is None else Read.compile(effects.compensation, RESULT),
         )

@@ -1,7 +1,7 @@
 """Which routes does the HTTP server have, and who stands before them?
 
-Every route is in one of two tables. What is in `GOVERNED` is reached only by an authenticated principal;
-what is in `PUBLIC` knows nothing worth protecting.
+Every route is in one of three tables. What is in `GOVERNED` and `STREAMED` is reached only by an
+authenticated principal; what is in `PUBLIC` knows nothing worth protecting.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,6 +17,7 @@ from holdfast.gateway import Gateway
 from holdfast.servers import audit, jsonrpc, operate, pages, rest
 from holdfast.servers.answers import TransportError, refused
 from holdfast.servers.guard import Guard
+from holdfast.servers.mcp import http
 from holdfast.servers.visit import Handler, Visit, authenticate
 
 Page = Callable[[Gateway, Request], Awaitable[Response]]
@@ -45,21 +46,31 @@ PUBLIC: Mapping[str, Mapping[str, Page]] = {
     "/health": {"GET": pages.health},
     "/ready": {"GET": pages.ready},
     "/openapi.json": {"GET": pages.openapi},
-    "/mcp": {"GET": pages.not_built, "POST": pages.not_built},
+    http.METADATA: {"GET": http.metadata},
+    http.METADATA + http.PATH: {"GET": http.metadata},
 }
 
+STREAMED: Mapping[str, tuple[str, ...]] = {http.PATH: http.METHODS}
+"""Governed too, by a door of its own."""
 
-def build(gateway: Gateway) -> Starlette:
-    """The application of an open gateway; whoever opened the gateway closes it."""
+
+def build(gateway: Gateway, command: str = "holdfast") -> Starlette:
+    """The application of an open gateway; whoever opened the gateway closes it.
+
+    MCP is served while `app.state.mcp.running()` is entered. `command` is how people here
+    call the command line.
+    """
+    door = http.Door(gateway, command)
     governed = [
         _route(path, {m: _admitted(gateway, h) for m, h in hs.items()}) for path, hs in GOVERNED.items()
     ]
     public = [_route(path, {m: _opened(gateway, p) for m, p in ps.items()}) for path, ps in PUBLIC.items()]
     app = Starlette(
-        routes=[*governed, *public],
+        routes=[*governed, *public, Route(http.PATH, door, methods=list(STREAMED[http.PATH]))],
         middleware=[Middleware(Guard, local=gateway.config.auth.mode == "local")],
         exception_handlers={404: _no_route, 405: _no_method},
     )
+    app.state.mcp = door
     app.router.redirect_slashes = False  # a redirected POST is a second request, or a lost body
     return app
 

@@ -117,16 +117,25 @@ def _call_headers() -> list[dict[str, Any]]:
     return [*same, *traced]
 
 
-def _later(name: str, about: str, status: int, parameters: list[dict[str, Any]] | None = None) -> Operation:
+def _mcp(name: str, about: str, status: int, said: str) -> Operation:
     return _operation(
         name,
-        f"{about} (not built yet)",
-        {status: _error("not built yet")},
-        public=True,
-        parameters=parameters,
+        about,
+        {
+            status: {"description": said},
+            400: {"description": "no message of this protocol"},
+            404: {"description": "no such session, or not yours"},
+            503: _error("not served now"),
+        },
     )
 
 
+_METADATA = _operation(
+    "protectedResource",
+    "Which tokens open /mcp (RFC 9728)",
+    {200: _said("the metadata", {"type": "object"})},
+    public=True,
+)
 _ID = _in_path("id")
 _UNKNOWN = _error("unknown, or not yours")
 _CONFLICT = _error("not in a state that allows it")
@@ -277,7 +286,16 @@ PATHS: dict[str, dict[str, Operation]] = {
             },
         ),
     },
-    "/mcp": {"get": _later("mcpStream", "MCP", 501), "post": _later("mcp", "MCP", 501)},
+    "/mcp": {
+        "get": _mcp("mcpStream", "News for an MCP client before 2026-07-28", 200, "a stream of messages"),
+        "post": {
+            **_mcp("mcp", "One MCP message, of either era", 200, "the answer, or a stream that ends with it"),
+            "requestBody": {"required": True, "content": _content({"type": "object"})},
+        },
+        "delete": _mcp("mcpEnd", "End a session of an MCP client before 2026-07-28", 200, "it is over"),
+    },
+    "/.well-known/oauth-protected-resource": {"get": _METADATA},
+    "/.well-known/oauth-protected-resource/mcp": {"get": {**_METADATA, "operationId": "protectedMcp"}},
     "/v1/audit": {
         "get": _operation(
             "audit",

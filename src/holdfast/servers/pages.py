@@ -52,9 +52,3 @@ async def ready(gateway: Gateway, request: Request) -> Response:
 async def openapi(gateway: Gateway, request: Request) -> Response:
     """GET /openapi.json"""
     return answer(document())
-
-
-async def not_built(gateway: Gateway, request: Request) -> Response:
-    """The routes of later milestones: 501, so that nobody takes silence for an empty answer"""
-    then = "use POST /v1/calls or POST /rpc; /openapi.json lists what there is"
-    return answer({"error": f"{request.url.path} is not built yet", "next": then}, 501)

@@ -39,7 +39,7 @@ class Visit:
     async def json(self) -> Any:
         """The body; raises TransportError when it is too large and ParseError when it is not acceptable."""
         limits = body_limits(self.gateway)
-        return parse(await _read(self.request, limits.max_bytes), limits)
+        return parse(await read(self.request, limits.max_bytes), limits)
 
     async def members(self, members: Members) -> dict[str, Any]:
         """The body as exactly these members; raises Unacceptable with every fault."""
@@ -120,7 +120,7 @@ def body_limits(gateway: Gateway) -> Limits:
     return Limits(most.body_bytes, most.depth + WRAPPING, most.string, most.keys + ENVELOPE)
 
 
-async def _read(request: Request, most: int) -> bytes:
+async def read(request: Request, most: int) -> bytes:
     """The whole body, given up as soon as it is known to be too large."""
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and (len(declared) > 18 or int(declared) > most):  # int() has a limit of its own

@@ -13,15 +13,18 @@ from holdfast.model.vocabulary import KeySource, State
 from holdfast.ports import Clock
 from holdfast.records.body import act_body
 from holdfast.stores import question
+from holdfast.stores.attendance import attendant
 from holdfast.stores.memory.shelf import Asked, Entry, Shelf
 from holdfast.stores.payload import payload
+from holdfast.stores.worker import Workers
 
 
 class MemoryApprovals:
-    def __init__(self, shelf: Shelf, clock: Clock, life_s: float) -> None:
+    def __init__(self, shelf: Shelf, clock: Clock, life_s: float, workers: Workers) -> None:
         self._shelf = shelf
         self._clock = clock
         self._life_s = life_s
+        self._workers = workers
 
     async def ask(
         self, call: Call, need: Need, packet: Mapping[str, Any], release: str = "caller"
@@ -137,12 +140,32 @@ class MemoryApprovals:
         if not call.writes:
             return call.id
         if entry is None:
-            entry = Entry(_held(call, ref, now), call.tool.contract.window_s)
+            entry = Entry(self._held(call, ref, now), call.tool.contract.window_s)
             self._shelf.operations[ref] = entry
         elif entry.operation.state is State.NO_EFFECT:
             entry.operation = replace(entry.operation, state=State.HELD, updated_at=now)
             entry.finished = None
         return entry.operation.call_id
+
+    def _held(self, call: Call, ref: OperationRef, now: float) -> Operation:
+        contract = call.tool.contract
+        return Operation(
+            ref=ref,
+            call_id=call.id,
+            version=contract.version,
+            contract_digest=contract.digest,
+            fingerprint=call.fingerprint,
+            state=State.HELD,
+            epoch=0,
+            nonce=call.nonce,
+            owner="",
+            key_source=call.key_source or KeySource.CALLER,
+            trace_id=call.trace_id,
+            created_at=now,
+            updated_at=now,
+            payload=payload(call),
+            attendant=attendant(call, self._workers),
+        )
 
     def _latest(self, ref: OperationRef) -> Asked | None:
         asked = [a for a in self._shelf.approvals.values() if a.approval.ref == ref]
@@ -173,23 +196,3 @@ class MemoryApprovals:
 
     def _seen(self, asked: Asked) -> Approval:
         return replace(asked.approval, used=asked.used_nonce is not None)
-
-
-def _held(call: Call, ref: OperationRef, now: float) -> Operation:
-    contract = call.tool.contract
-    return Operation(
-        ref=ref,
-        call_id=call.id,
-        version=contract.version,
-        contract_digest=contract.digest,
-        fingerprint=call.fingerprint,
-        state=State.HELD,
-        epoch=0,
-        nonce=call.nonce,
-        owner="",
-        key_source=call.key_source or KeySource.CALLER,
-        trace_id=call.trace_id,
-        created_at=now,
-        updated_at=now,
-        payload=payload(call),
-    )

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from holdfast.model.record import Entry, Record
+import orjson
+
+from holdfast.model.record import Entry, Record, Use
 from holdfast.ports import Clock
 from holdfast.records.body import act_body
 from holdfast.records.merkle import Frontier, consistency_proof, inclusion_proof, leaf_hash
@@ -48,6 +50,15 @@ class MemoryAudit:
     async def since(self, tenant: str, at: float, after: int, limit: int) -> Sequence[Entry]:
         found = [e for e in self._entries(tenant) if (e.record.at, e.leaf) > (at, after)]
         return sorted(found, key=lambda entry: (entry.record.at, entry.leaf))[:limit]
+
+    async def usage(self, since: float) -> Sequence[Use]:
+        found: dict[tuple[str, str, str, str], list[float]] = {}
+        for record in self._leaves:
+            if record.kind == "intent" and record.at >= since:
+                said = orjson.loads(record.body)
+                who = (said["tool"], record.tenant, said["caller"], said["agent"])
+                found.setdefault(who, []).append(record.at)
+        return [Use(*who, len(times), max(times)) for who, times in sorted(found.items())]
 
     async def find(self, tenant: str, writer: str, seq: int) -> Entry | None:
         wanted = (writer, seq)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from holdfast.model import defaults
 from holdfast.model.approval import Answer
+from holdfast.model.attendance import Attendance
 from holdfast.model.call import Call
 from holdfast.model.errors import Code
 from holdfast.model.limits import Account, Amount
@@ -16,6 +17,7 @@ from holdfast.model.stage import PolicyVersion, ReserveBudget, Stage, TakeRate, 
 from holdfast.model.vocabulary import KeySource, State
 from holdfast.ports import Begun, Clock, Denied, Secrets, Settlement, Taken
 from holdfast.records.body import act_body, intent_body, kind_of_unrun, outcome_body
+from holdfast.stores.attendance import attendant, is_adoptable
 from holdfast.stores.boot import Boot
 from holdfast.stores.denial import grant_denied, outdated, rate_denied, why_unusable
 from holdfast.stores.halted import EVERYWHERE, halted, targets
@@ -51,10 +53,8 @@ class MemoryLedger:
         return None if entry is None else self._seen(entry)
 
     async def find_call(self, tenant: str, call_id: str) -> Operation | None:
-        for ref, entry in self._shelf.operations.items():
-            if ref.tenant == tenant and entry.operation.call_id == call_id:
-                return self._seen(entry)
-        return None
+        entry = self._entry(tenant, call_id)
+        return None if entry is None else self._seen(entry)
 
     async def wait(self, operation: Operation, seconds: float) -> Operation:
         return await self._watch.until_still(operation, seconds, self.find)
@@ -68,6 +68,21 @@ class MemoryLedger:
         found = orphans + page
         self._after = START if len(found) < limit or not page else _age(page[-1])
         return found
+
+    async def alike(self, call: Call, here: Attendance) -> Operation | None:
+        who, now = (call.principal.tenant, call.principal.id, call.tool.contract.tool), self._clock.now()
+        equal = [
+            entry
+            for ref, entry in self._shelf.operations.items()
+            if ref[:3] == who
+            and entry.operation.fingerprint == call.fingerprint
+            and entry.operation.attendant is not None
+            and not self._window_over(entry, now)
+        ]
+        for entry in sorted(equal, key=_newest, reverse=True):
+            if is_adoptable(self._seen(entry), here, self._workers, self._since_end(entry)):
+                return self._seen(entry)
+        return None
 
     async def peek_rate(
         self, call: Call, bucket: str, calls: float, per_s: float, *, shared: bool = False
@@ -164,11 +179,28 @@ class MemoryLedger:
         self._watch.wake(operation.ref)
         return True
 
+    async def attend(self, operation: Operation) -> bool:
+        entry = self._shelf.operations[operation.ref]
+        if entry.operation.attendant != operation.attendant:
+            return False
+        entry.operation = replace(entry.operation, attendant=self._workers.id)
+        return True
+
+    async def leave(self, call: Call, *, told: bool) -> None:
+        entry, mine = self._entry(call.principal.tenant, call.id), call.operation
+        if entry is None or entry.operation.attendant is None:
+            return
+        theirs = entry.operation
+        if not told and theirs.attendant != self._workers.id:
+            return  # another worker's client waits for it by now
+        last = mine is None or (mine.epoch == theirs.epoch and theirs.state is not State.NO_EFFECT)
+        entry.operation = replace(theirs, attendant=None if told and last else "")
+
     async def forget(self) -> int:
         now = self._clock.now()
         over = [entry for entry in self._shelf.operations.values() if self._is_over(entry, now)]
         for entry in over:
-            entry.operation = replace(entry.operation, payload=None, observation=None)
+            entry.operation = replace(entry.operation, payload=None, observation=None, attendant=None)
         kept = {name: at for name, at in self._shelf.cancels.items() if at > now - CANCEL_KEPT_S}
         self._shelf.cancels = kept
         self._shelf.budgets.forget(now)
@@ -186,6 +218,12 @@ class MemoryLedger:
         return len(lost)
 
     # -- parts -------------------------------------------------------------------
+
+    def _entry(self, tenant: str, call_id: str) -> Entry | None:
+        for ref, entry in self._shelf.operations.items():
+            if ref.tenant == tenant and entry.operation.call_id == call_id:
+                return entry
+        return None
 
     def _is_lost(self, held: Reservation) -> bool:
         here = held.boot_id == self._boot.id
@@ -206,6 +244,7 @@ class MemoryLedger:
         contract, boot = call.tool.contract, self._boot.now()
         left = max(call.deadline - self._clock.monotonic(), 0.0)
         earlier = None if entry is None else entry.operation
+        waits = attendant(call, self._workers)
         claimed = Operation(
             ref=ref,
             call_id=call.id if earlier is None else earlier.call_id,
@@ -222,7 +261,11 @@ class MemoryLedger:
             updated_at=now,
         )
         self._shelf.operations[ref] = Entry(
-            replace(claimed, payload=payload(call)),
+            replace(
+                claimed,
+                payload=payload(call),
+                attendant=waits if waits or earlier is None else earlier.attendant,
+            ),
             contract.window_s,
             self._boot.id,
             boot + left,
@@ -282,11 +325,19 @@ class MemoryLedger:
                 asked.approval = replace(asked.approval, answer=Answer.AUTO_DENIED)
 
     def _is_over(self, entry: Entry, now: float) -> bool:
-        if entry.finished is None or entry.operation.payload is None:
+        return entry.operation.payload is not None and self._window_over(entry, now)
+
+    def _window_over(self, entry: Entry, now: float) -> bool:
+        if entry.finished is None:
             return False
         wall, boot_id, boot = entry.finished
         elapsed = self._boot.now() - boot if boot_id == self._boot.id else now - wall
         return elapsed >= entry.window_s
+
+    def _since_end(self, entry: Entry) -> float | None:
+        if entry.finished is None or entry.finished[1] != self._boot.id:
+            return None
+        return self._boot.now() - entry.finished[2]
 
     def _seen(self, entry: Entry) -> Operation:
         here = entry.boot_id == self._boot.id
@@ -341,6 +392,10 @@ def _identity(operation: Operation) -> tuple[int, str, State]:
 def _listed(account: Account) -> tuple[str, str, str, float]:
     bucket = account.bucket
     return bucket.per, bucket.kind, bucket.subject, bucket.starts_at
+
+
+def _newest(entry: Entry) -> tuple[float, str]:
+    return entry.operation.created_at, entry.operation.call_id
 
 
 def _age(operation: Operation) -> tuple[float, str]:

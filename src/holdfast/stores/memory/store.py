@@ -14,6 +14,7 @@ from holdfast.stores.memory.bundles import MemoryBundles
 from holdfast.stores.memory.controls import MemoryControls
 from holdfast.stores.memory.ledger import MemoryLedger
 from holdfast.stores.memory.shelf import Shelf
+from holdfast.stores.memory.tokens import MemoryTokens
 from holdfast.stores.worker import Workers
 
 
@@ -52,10 +53,11 @@ class MemoryStore:
         keys = DictTenantKeys()
         self.secrets = Keyring(tenant_keys=keys)
         self.ledger = MemoryLedger(self._shelf, self.secrets, clock, boot or OneBoot(clock), worker)
-        self.approvals = MemoryApprovals(self._shelf, clock, approval_s)
+        self.approvals = MemoryApprovals(self._shelf, clock, approval_s, worker)
         self.controls = MemoryControls(self._shelf, clock)
         self.audit = MemoryAudit(self._shelf, self.secrets, keys, clock)
         self.bundles = MemoryBundles(self._shelf, clock)
+        self.tokens = MemoryTokens(self.secrets)
 
     @property
     def records(self) -> list[Record]:

@@ -14,21 +14,30 @@ from holdfast.model.operation import OperationRef
 from holdfast.ports import Clock, Secrets
 from holdfast.records.body import act_body
 from holdfast.stores import question
+from holdfast.stores.attendance import attendant
 from holdfast.stores.payload import payload
 from holdfast.stores.sqlite import questions
 from holdfast.stores.sqlite.questions import Held
 from holdfast.stores.sqlite.writer import Writer
+from holdfast.stores.worker import Workers
 
 
 class SqliteApprovals:
     def __init__(
-        self, writer: Writer, reader: sqlite3.Connection, secrets: Secrets, clock: Clock, life_s: float
+        self,
+        writer: Writer,
+        reader: sqlite3.Connection,
+        secrets: Secrets,
+        clock: Clock,
+        life_s: float,
+        workers: Workers,
     ) -> None:
         self._writer = writer
         self._reader = reader
         self._secrets = secrets
         self._clock = clock
         self._life_s = life_s
+        self._workers = workers
 
     async def ask(
         self, call: Call, need: Need, packet: Mapping[str, Any], release: str = "caller"
@@ -103,6 +112,7 @@ class SqliteApprovals:
             now,
             contract.window_s,
             self._secrets.seal(call.principal.tenant, payload(call)),
+            attendant(call, self._workers),
         )
 
     async def _one(self, statement: str, parameters: tuple[object, ...]) -> Approval | None:

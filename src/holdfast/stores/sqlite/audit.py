@@ -1,5 +1,6 @@
 """The records on SQLite as one tree that proves them, read by tenant."""
 
+import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from holdfast.model.errors import StoreError
-from holdfast.model.record import Entry, Record
+from holdfast.model.record import Entry, Record, Use
 from holdfast.ports import Clock
 from holdfast.records.body import act_body
 from holdfast.records.merkle import consistency_proof, inclusion_proof, root_of
@@ -23,6 +24,13 @@ _ENTRIES = f"SELECT {_COLUMNS} FROM tree_leaf l JOIN record r USING (tenant, wri
 BY_CALL = f"{_ENTRIES} WHERE l.tenant = ? AND l.call_id = ? AND l.leaf > ? ORDER BY l.leaf LIMIT ?"
 BY_TIME = f"{_ENTRIES} WHERE l.tenant = ? AND (l.at, l.leaf) > (?, ?) ORDER BY l.at, l.leaf LIMIT ?"
 BY_RECORD = f"{_ENTRIES} WHERE l.tenant = ? AND l.writer = ? AND l.seq = ?"
+TENANTS = "SELECT DISTINCT tenant FROM tree_leaf"
+USAGE = """
+SELECT json_extract(r.body, '$.tool'), r.tenant, json_extract(r.body, '$.caller'),
+       json_extract(r.body, '$.agent'), count(*), max(r.at)
+FROM tree_leaf l JOIN record r USING (tenant, writer, seq)
+WHERE l.tenant = ? AND l.at >= ? AND r.kind = 'intent' GROUP BY 1, 3, 4 ORDER BY 1, 3, 4
+"""
 CHECKPOINT = "SELECT note FROM tree_checkpoint WHERE tenant = '*' AND size > ? ORDER BY size DESC LIMIT 1"
 log = logging.getLogger(__name__)
 
@@ -92,6 +100,21 @@ class SqliteAudit:
         now = self._clock.now()
         body = act_body(now, act, by, **members)
         await self._writer.submit(True, sequencer.note, tenant, "", "control", now, body)
+
+    async def usage(self, since: float) -> Sequence[Use]:
+        return await asyncio.to_thread(self._usage, since)
+
+    def _usage(self, since: float) -> list[Use]:
+        """In a thread and on a connection of its own: this may look at many records."""
+        try:
+            connection = connect(self._path, READ_LOCK_S)
+            try:
+                tenants = [tenant for (tenant,) in connection.execute(TENANTS)]
+                return [Use(*row) for tenant in tenants for row in connection.execute(USAGE, (tenant, since))]
+            finally:
+                connection.close()
+        except sqlite3.Error as error:
+            raise StoreError(f"the records cannot be counted: {error}") from error
 
     async def prune(self, tenant: str, before: float, anchored: int) -> int:
         total = 0

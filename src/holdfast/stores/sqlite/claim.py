@@ -20,21 +20,22 @@ from holdfast.stores.sqlite.writer import Transaction, Withdrawn
 CLAIM = """
 INSERT INTO operation (tenant, principal, tool, key, call_id, version, contract_digest, fingerprint, state,
   epoch, nonce, owner, key_source, trace_id, created_at, updated_at, boot_id, deadline_boot, lease_boot,
-  window_s, approval_id, payload)
+  window_s, approval_id, payload, attendant)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'dispatched',
   1, ?9, ?10, ?11, ?12, ?13, ?13, ?14, ?15, ?16,
-  ?17, ?18, ?19)
+  ?17, ?18, ?19, ?20)
 ON CONFLICT (tenant, principal, tool, key) DO NOTHING
 """
-# An operation keeps the id of its first call, whoever claims it again. An unknown one is claimed again (?20)
-# only where the upstream itself makes one effect of many attempts.
+# An operation keeps the id of its first call, whoever claims it again. An unknown one is claimed again (?21)
+# only where the upstream itself makes one effect of many attempts. Who runs it for a client that is not here
+# (the gateway itself, or after that client left) leaves open that somebody may come for it.
 CLAIM_AGAIN = """
 UPDATE operation SET state = 'dispatched', epoch = epoch + 1, version = ?6, nonce = ?9, owner = ?10,
   key_source = ?11, trace_id = ?12, updated_at = ?13, boot_id = ?14, deadline_boot = ?15, lease_boot = ?16,
-  window_s = ?17, approval_id = ?18, payload = ?19, outcome = NULL, finished_at = NULL,
-  finished_boot_id = NULL, forget_boot = NULL, note = ''
+  window_s = ?17, approval_id = ?18, payload = ?19, attendant = coalesce(nullif(?20, ''), attendant),
+  outcome = NULL, finished_at = NULL, finished_boot_id = NULL, forget_boot = NULL, note = ''
 WHERE tenant = ?1 AND principal = ?2 AND tool = ?3 AND key = ?4 AND contract_digest = ?7 AND fingerprint = ?8
-  AND (state IN ('no_effect', 'held') OR (?20 AND state = 'unknown'))
+  AND (state IN ('no_effect', 'held') OR (?21 AND state = 'unknown'))
 RETURNING epoch, call_id, created_at
 """
 

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 
 from holdfast.model import defaults
+from holdfast.model.attendance import Attendance
 from holdfast.model.call import Call
 from holdfast.model.errors import Code, StoreError
 from holdfast.model.limits import Account, Amount
@@ -20,12 +21,13 @@ from holdfast.model.stage import UseGrant
 from holdfast.model.vocabulary import KeySource, State
 from holdfast.ports import Begun, Clock, Denied, Secrets, Settlement, Taken
 from holdfast.records.body import act_body, intent_body, kind_of_unrun, outcome_body
+from holdfast.stores.attendance import attendant, is_adoptable
 from holdfast.stores.boot import Boot
 from holdfast.stores.halted import EVERYWHERE, targets
 from holdfast.stores.payload import payload
 from holdfast.stores.rate import wait_ms
 from holdfast.stores.spending import Outcome, measured, reserves
-from holdfast.stores.sqlite import budgets, outcome
+from holdfast.stores.sqlite import attendance, budgets, outcome
 from holdfast.stores.sqlite.budgets import Holder
 from holdfast.stores.sqlite.claim import READ_RATE, Claim, Lost, Won, claim
 from holdfast.stores.sqlite.outcome import End, Moment, Told
@@ -81,6 +83,15 @@ class SqliteLedger:
         ended = len(found) < limit or not page
         self._after = START if ended else (found[-1].updated_at, found[-1].call_id)
         return found
+
+    async def alike(self, call: Call, here: Attendance) -> Operation | None:
+        who = (call.principal.tenant, call.principal.id, call.tool.contract.tool, call.fingerprint)
+        now = (self._boot.id, self._boot.now(), self._clock.now())
+        for row in self._read(attendance.ALIKE, (*who, *now)):
+            found = self._rows.operation(row)
+            if is_adoptable(found, here, self._workers, row[-1]):
+                return found
+        return None
 
     async def peek_rate(
         self, call: Call, bucket: str, calls: float, per_s: float, *, shared: bool = False
@@ -195,6 +206,19 @@ class SqliteLedger:
         self._watch.wake(end.ref)
         return settled
 
+    async def attend(self, operation: Operation) -> bool:
+        """Not durable: what a power cut takes back was nobody's, and is nobody's again."""
+        name, seen = operation.ref, operation.attendant
+        return await self._writer.submit(False, attendance.attend, name, seen, self._workers.id)
+
+    async def leave(self, call: Call, *, told: bool) -> None:
+        name, operation = (call.principal.tenant, call.id), call.operation
+        if told:
+            epoch = None if operation is None else operation.epoch
+            await self._writer.submit(False, attendance.tell, *name, epoch)
+        else:
+            await self._writer.submit(False, attendance.leave, *name, self._workers.id)
+
     async def forget(self) -> int:
         total = 0
         while forgotten := await self._writer.submit_long(outcome.forget, self._moment()):
@@ -263,6 +287,7 @@ class SqliteLedger:
             contract.window_s,
             grants[0] if grants else None,
             self._secrets.seal(ref.tenant, payload(call)),
+            attendant(call, self._workers),
         )
 
     def _claimed(self, call: Call, wish: Claim, won: Won) -> Operation | None:

@@ -51,12 +51,14 @@ NOW = "SELECT state, epoch, nonce FROM operation WHERE tenant = ? AND principal 
 FORGET_BATCH = 500
 """Operations forgotten in one transaction: others want the writer too."""
 FORGET_THIS_BOOT = """
-UPDATE operation SET payload = NULL, outcome = NULL WHERE (tenant, principal, tool, key) IN (
+UPDATE operation SET payload = NULL, outcome = NULL, attendant = NULL
+WHERE (tenant, principal, tool, key) IN (
   SELECT tenant, principal, tool, key FROM operation
   WHERE payload IS NOT NULL AND finished_boot_id = ?1 AND forget_boot <= ?2 LIMIT ?3)
 """
 FORGET_OTHER_BOOTS = """
-UPDATE operation SET payload = NULL, outcome = NULL WHERE (tenant, principal, tool, key) IN (
+UPDATE operation SET payload = NULL, outcome = NULL, attendant = NULL
+WHERE (tenant, principal, tool, key) IN (
   SELECT tenant, principal, tool, key FROM operation
   WHERE payload IS NOT NULL AND finished_boot_id IS NOT NULL AND finished_boot_id <> ?1
     AND finished_at + window_s <= ?2 LIMIT ?3)

@@ -51,8 +51,9 @@ _STATE = (
 )
 _HOLD = """
 INSERT INTO operation (tenant, principal, tool, key, call_id, version, contract_digest, fingerprint, state,
-  epoch, nonce, owner, key_source, trace_id, created_at, updated_at, boot_id, window_s, payload)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'held', 0, ?9, '', ?10, ?11, ?12, ?12, '', ?13, ?14)
+  epoch, nonce, owner, key_source, trace_id, created_at, updated_at, boot_id, window_s, payload,
+  attendant)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'held', 0, ?9, '', ?10, ?11, ?12, ?12, '', ?13, ?14, ?15)
 """
 _HOLD_AGAIN = """
 UPDATE operation SET state = 'held', updated_at = ?, finished_at = NULL, finished_boot_id = NULL,

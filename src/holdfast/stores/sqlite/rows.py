@@ -18,7 +18,7 @@ Row = tuple[Any, ...]
 COLUMNS = (
     "tenant, principal, tool, key, call_id, version, contract_digest, fingerprint, state, epoch, nonce,"
     " owner, key_source, trace_id, created_at, updated_at, boot_id, deadline_boot, lease_boot, payload,"
-    " outcome, note"
+    " outcome, note, attendant"
 )
 STATE, OWNER, BOOT_ID, LEASE = 8, 11, 16, 18
 
@@ -50,7 +50,7 @@ class Rows:
     def operation(self, row: Row) -> Operation:
         tenant, principal, tool, key, call_id, version, digest, fingerprint = row[:8]
         state, epoch, nonce, owner, key_source, trace_id, created_at, updated_at = row[8:16]
-        _, deadline, _, payload, outcome, note = row[16:]
+        _, deadline, _, payload, outcome, note, attendant = row[16:23]
         since_deadline = self._since(row, deadline)
         return Operation(
             ref=OperationRef(tenant, principal, tool, key),
@@ -73,6 +73,7 @@ class Rows:
             observation=self._unsealed(tenant, outcome),
             payload=self._unsealed(tenant, payload),
             note=note,
+            attendant=attendant,
         )
 
     def is_orphan(self, row: Row) -> bool:

@@ -19,6 +19,7 @@ from holdfast.stores.sqlite.controls import SqliteControls
 from holdfast.stores.sqlite.ledger import SqliteLedger
 from holdfast.stores.sqlite.migrate import migrate
 from holdfast.stores.sqlite.tenant_keys import SqliteTenantKeys
+from holdfast.stores.sqlite.tokens import SqliteTokens
 from holdfast.stores.sqlite.writer import Writer
 from holdfast.stores.worker import LockedWorkers, Workers
 
@@ -31,6 +32,7 @@ class SqliteStore:
     controls: SqliteControls
     audit: SqliteAudit
     bundles: SqliteBundles
+    tokens: SqliteTokens
     secrets: Keyring
 
     def __init__(
@@ -77,10 +79,11 @@ class SqliteStore:
         writer.open()
         opening.push_async_callback(writer.close)
         self.ledger = SqliteLedger(writer, reader, self.secrets, self._clock, boot, workers)
-        self.approvals = SqliteApprovals(writer, reader, self.secrets, self._clock, self._approval_s)
+        self.approvals = SqliteApprovals(writer, reader, self.secrets, self._clock, self._approval_s, workers)
         self.controls = SqliteControls(writer, reader, self._clock)
         self.audit = SqliteAudit(self.path, writer, reader, self.secrets, self._clock, workers)
         self.bundles = SqliteBundles(writer, reader, self._clock)
+        self.tokens = SqliteTokens(writer, reader, self.secrets)
 
     async def __aenter__(self) -> Self:
         await self.open()

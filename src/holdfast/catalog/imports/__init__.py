@@ -1,0 +1,1 @@
+"""How does what an upstream lists become contracts? Pure functions; only lock and overlay are files."""

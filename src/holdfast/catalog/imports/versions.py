@@ -1,0 +1,137 @@
+"""Which versions of one imported tool are offered, and how large is the step to the newest?"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from holdfast.catalog.evolution import step_faults
+from holdfast.catalog.imports.contract import build
+from holdfast.catalog.imports.descriptor import digest, same
+from holdfast.catalog.imports.lock import COSMETIC, FIRST_USE, Accepted, Entry
+from holdfast.model.contract import Contract
+from holdfast.model.declaration import FIRST_VERSION
+from holdfast.model.errors import AdmissionError
+from holdfast.model.schema import SchemaError
+from holdfast.model.version import parse_version
+from holdfast.model.vocabulary import ToolStatus
+
+_FREE = {"identity", "affordance"}
+"""Parts in which an older version may differ and still govern a call in the same way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    record: Accepted
+    contract: Contract
+    status: ToolStatus | None = None
+    """Other than the contract's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What is in force for a tool, on its way to a version."""
+
+    namespace: str
+    descriptor: Mapping[str, Any]
+    stated: Mapping[str, Any]
+    trusted: bool
+
+    def contract(self, version: str) -> Contract:
+        """Raises SchemaError or AdmissionError."""
+        return build(self.namespace, self.descriptor, version, self.stated, trust_annotations=self.trusted)
+
+
+def settle(entry: Entry, promise: Promise, by: str, now: str) -> Entry:
+    """The entry whose current version is this promise; raises AdmissionError or SchemaError.
+
+    The version moves when the contract does, as far as what changed asks for; by a patch where that is
+    nothing but words, though what an operator had to accept is never that little.
+    """
+    before = entry.current
+    if before is None:
+        contract = promise.contract(promise.stated.get("version", FIRST_VERSION))
+        return entry.with_version(_record(contract, promise, by, now))
+    contract = promise.contract(before.version)
+    if contract.version == before.version and contract.digest == before.contract:
+        if same(before.descriptor, promise.descriptor):
+            return entry
+        kept = replace(before, descriptor=dict(promise.descriptor), digest=digest(promise.descriptor))
+        return entry.with_current(kept)
+    if "version" in promise.stated:
+        _refuse_taken(contract, entry)
+    else:
+        harmless = by in (FIRST_USE, COSMETIC)
+        contract = promise.contract(_next(promise, before, harmless=harmless))
+    who = by if by != FIRST_USE else before.accepted_by
+    return entry.with_version(_record(contract, promise, who, now))
+
+
+def offered(namespace: str, entry: Entry, *, quarantined: bool) -> list[Version]:
+    """Every version that can be made again exactly, oldest first."""
+    made: list[Version] = []
+    current = entry.current
+    newest: Contract | None = None
+    for record in reversed(entry.versions):
+        contract = rebuilt(namespace, record)
+        if contract is None:
+            if record is current:
+                break
+            continue
+        newest = newest or contract
+        status = None
+        if quarantined:
+            status = ToolStatus.QUARANTINED
+        elif record is not current:
+            status = _standing(record, contract, current, newest)
+        made.append(Version(record, contract, status))
+    return made[::-1]
+
+
+def rebuilt(namespace: str, record: Accepted) -> Contract | None:
+    """The contract of a record; None when it can no longer be made to the letter."""
+    promise = Promise(namespace, record.descriptor, record.stated, record.trusted)
+    try:
+        contract = promise.contract(record.version)
+    except (AdmissionError, SchemaError):
+        return None
+    return contract if contract.digest == record.contract else None
+
+
+def _standing(old: Accepted, contract: Contract, current: Accepted | None, newest: Contract) -> ToolStatus:
+    """An older version stays usable only while it governs a call just as the current one does."""
+    stated = current is not None and (old.stated, old.trusted) == (current.stated, current.trusted)
+    alike = contract.model_dump(exclude=_FREE) == newest.model_dump(exclude=_FREE)
+    return ToolStatus.DEPRECATED if stated and alike else ToolStatus.SUNSET
+
+
+def _next(promise: Promise, before: Accepted, *, harmless: bool) -> str:
+    old = parse_version(before.version)
+    last = rebuilt(promise.namespace, before)
+    steps = (old.bump_patch(), old.bump_minor(), old.bump_major())
+    if last is not None:
+        for step in map(str, steps if harmless else steps[1:]):
+            if not step_faults(last, promise.contract(step)):
+                return step
+    return str(steps[-1])
+
+
+def _refuse_taken(contract: Contract, entry: Entry) -> None:
+    for record in entry.versions:
+        if record.version == contract.version:
+            raise AdmissionError(
+                contract.tool,
+                [f"version '{contract.version}' is taken by another contract; give it a new one"],
+            )
+
+
+def _record(contract: Contract, promise: Promise, by: str, now: str) -> Accepted:
+    return Accepted(
+        version=contract.version,
+        digest=digest(promise.descriptor),
+        contract=contract.digest,
+        descriptor=dict(promise.descriptor),
+        accepted_by=by,
+        accepted_at=now,
+        stated=dict(promise.stated),
+        trusted=promise.trusted,
+    )

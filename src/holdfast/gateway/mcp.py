@@ -1,0 +1,40 @@
+"""Builds what fronts MCP servers; imported only where a configuration names some."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from holdfast.catalog.catalog import MemoryCatalog
+from holdfast.config import Config, Upstream
+from holdfast.gateway.discovery import Discovery, Note
+from holdfast.ports import Clock
+from holdfast.ports import Upstream as UpstreamPort
+from holdfast.upstreams.mcp.target import HttpTarget, StdioTarget, Target
+from holdfast.upstreams.mcp.upstream import McpUpstream
+
+
+def mcp_upstream(name: str, settings: Upstream, config: Config) -> McpUpstream:
+    return McpUpstream(name, target(settings, config), concurrency=settings.concurrency)
+
+
+def target(settings: Upstream, config: Config) -> Target:
+    server = settings.mcp
+    assert server is not None  # noqa: S101  # whoever asks has looked
+    if server.command is not None:
+        cwd = config.folder if server.cwd is None else config.folder / server.cwd
+        env = {"PATH": _path(), **server.env}
+        return StdioTarget(command=server.command, args=server.args, env=env, cwd=str(cwd))
+    return HttpTarget(url=server.url or "", headers=server.headers, transport=server.transport)
+
+
+def _path() -> str:
+    """Programs beside the gateway's own Python are found first: `python` is the one that runs here."""
+    return os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+
+
+def discovery(
+    config: Config, upstreams: Mapping[str, UpstreamPort], catalog: MemoryCatalog, clock: Clock, note: Note
+) -> Discovery:
+    return Discovery(config, cast(Mapping[str, McpUpstream], upstreams), catalog, clock, note)

@@ -1,0 +1,78 @@
+"""What happens on `tools/call`?"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from holdfast.model.errors import TABLE, Code
+from holdfast.model.observation import Observation, Status
+from holdfast.servers.mcp import held, keys, lazy, tasks
+from holdfast.servers.mcp.errors import refused, wrong
+from holdfast.servers.mcp.names import Entry
+from holdfast.servers.mcp.results import brief, paragraph, rendered
+from holdfast.servers.mcp.running import Question, Ran, run
+from holdfast.servers.mcp.shown import visible
+
+if TYPE_CHECKING:
+    from holdfast.servers.mcp.exchange import Exchange
+    from holdfast.servers.mcp.hub import Hub
+    from holdfast.servers.mcp.peer import Client
+
+
+async def call_tool(hub: "Hub", exchange: "Exchange") -> dict[str, Any]:
+    name, arguments = str(exchange.params["name"]), exchange.params.get("arguments") or {}
+    entry = await hub.find(name)
+    if entry is not None:
+        return await call_entry(hub, exchange, entry, arguments)
+    if name in lazy.TOOLS and lazy.applies(hub, visible(hub, exchange.principal)):
+        return await lazy.answered(hub, exchange, name, arguments, call_entry)
+    raise unknown(name)
+
+
+def unknown(name: str) -> Exception:
+    return wrong(f"there is no tool '{name[:128]}' here, or it is not yours; list the tools again")
+
+
+async def call_entry(
+    hub: "Hub", exchange: "Exchange", entry: Entry, arguments: Mapping[str, Any]
+) -> dict[str, Any]:
+    said = keys.read(arguments, exchange.meta, entry)
+    if said.faults:
+        return _unusable(hub, exchange, said)
+
+    async def propose(client: "Client", key: str) -> Observation:
+        return await hub.gateway.call(
+            entry.tool,
+            said.arguments,
+            principal=exchange.principal,
+            peer=client,
+            request_key=key if entry.writes else None,
+            session=None if exchange.modern else exchange.session,
+            release="gateway" if tasks.wanted(exchange) else None,
+            **said.members,
+        )
+
+    await held.heard(hub, exchange, entry.tool)
+    ran = await run(hub, exchange, entry.tool, said.arguments, propose)
+    if isinstance(ran, Ran) and ran.observation.status is Status.HELD:
+        ran = await held.asked(hub, exchange, entry.tool, said.arguments, ran, propose)
+    if isinstance(ran, Question):
+        return ran.result
+    return _answer(hub, exchange, ran.observation)
+
+
+def _answer(hub: "Hub", exchange: "Exchange", seen: Observation) -> dict[str, Any]:
+    if seen.status is Status.HELD and tasks.wanted(exchange):
+        return tasks.created(seen, hub.command)
+    if seen.code is not None and TABLE[seen.code].mcp == "protocol" and seen.status is Status.REFUSED:
+        if seen.code is Code.TOOL_NOT_FOUND:
+            raise unknown(str(exchange.params["name"]))
+        raise refused(seen, paragraph(seen, hub.command), brief(seen))
+    return rendered(seen, command=hub.command)
+
+
+def _unusable(hub: "Hub", exchange: "Exchange", said: keys.Said) -> dict[str, Any]:
+    """It never became a call, and is answered like one that was refused."""
+    text = f"the request cannot be used: {said.faults[0].message}"
+    seen = hub.gateway.unparsed(text, said.faults, structural=True)
+    hub.gateway.unproposed(exchange.principal, seen)
+    return rendered(seen, command=hub.command)

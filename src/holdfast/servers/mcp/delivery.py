@@ -1,0 +1,56 @@
+"""Did the client get the answer?
+
+An operation whose answer nobody got is adopted by the next equal call of a client that knows no keys (IDM-1).
+The call and the connection end in either order: a client may leave before its call is done, and a call is
+done before its answer is sent.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from holdfast.model.vocabulary import KeySource
+
+if TYPE_CHECKING:
+    from holdfast.gateway import Gateway
+    from holdfast.model.call import Principal
+    from holdfast.model.observation import Observation
+
+OURS = (KeySource.REQUEST, KeySource.ADOPTED)
+"""Who names the operation knows what became of it; these the protocol named."""
+
+_telling: set[asyncio.Task[None]] = set()
+
+
+class Delivery:
+    """The answer to one request on its way out."""
+
+    def __init__(self, gateway: "Gateway", principal: "Principal") -> None:
+        self._gateway, self._principal = gateway, principal
+        self._calls: list[str] = []
+        self._arrived: bool | None = None
+
+    def carries(self, observation: "Observation") -> None:
+        """The answer tells of this call."""
+        if observation.key_source not in OURS:
+            return
+        if self._arrived is None:
+            self._calls.append(observation.call_id)
+        else:
+            self._tell(observation.call_id, self._arrived)
+
+    def ended(self, arrived: bool) -> None:
+        """The answer was handed over to a client that was there, or was not."""
+        if self._arrived is not None:
+            return
+        self._arrived = arrived
+        for call_id in self._calls:
+            self._tell(call_id, arrived)
+
+    def _tell(self, call_id: str, arrived: bool) -> None:
+        task = asyncio.get_running_loop().create_task(self._told(call_id, arrived))
+        _telling.add(task)
+        task.add_done_callback(_telling.discard)
+
+    async def _told(self, call_id: str, arrived: bool) -> None:
+        tell = self._gateway.delivered if arrived else self._gateway.abandoned
+        await tell(self._principal, call_id)

@@ -1,0 +1,132 @@
+"""Who sent this MCP request, in which era, and what may be asked of them?
+
+Everything the handlers need to know about one request, taken from the SDK's context in one place. No header
+of the client goes further than this: what upstreams see never comes from here (AUT-1).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    LOG_LEVEL_META_KEY,
+    ServerNotification,
+    ServerRequest,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel, ConfigDict
+
+from holdfast.model.call import Principal
+from holdfast.servers.mcp import keys
+
+if TYPE_CHECKING:
+    from mcp.server.connection import Connection
+    from mcp.server.context import ServerRequestContext
+
+    from holdfast.servers.mcp.delivery import Delivery
+
+
+@dataclass(slots=True, kw_only=True)
+class Exchange:
+    """One request and its answer."""
+
+    context: "ServerRequestContext[Any, Any]" = field(repr=False)
+    principal: Principal
+    session: str
+    """The connection it came by, by an opaque name; AUT-7."""
+    delivery: "Delivery"
+    whole: dict[str, Any] | None = None
+    """The finished result, with every member it has."""
+
+    @property
+    def modern(self) -> bool:
+        return self.context.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        return self.context.params or {}
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        meta = self.params.get("_meta")
+        return meta if isinstance(meta, Mapping) else {}
+
+    @property
+    def request_id(self) -> str | int | None:
+        return self.context.request_id
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        """What the client declared; with every request in the modern era, once before."""
+        if self.modern:
+            declared = self.meta.get(CLIENT_CAPABILITIES_META_KEY)
+            return declared if isinstance(declared, Mapping) else {}
+        known = self.context.session.client_capabilities
+        return {} if known is None else known.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+    @property
+    def client(self) -> str | None:
+        """The name the client gives itself. It proves nothing."""
+        if self.modern:
+            info = self.meta.get(CLIENT_INFO_META_KEY)
+            name = info.get("name") if isinstance(info, Mapping) else None
+            return name if isinstance(name, str) else None
+        known = self.context.session.client_params
+        return None if known is None else known.client_info.name
+
+    @property
+    def log_level(self) -> str | None:
+        level = (
+            self.meta.get(LOG_LEVEL_META_KEY) if self.modern else connection(self.context).state.get(LEVEL)
+        )
+        return level if isinstance(level, str) else None
+
+    @property
+    def progress_token(self) -> str | int | None:
+        token = self.meta.get("progressToken")
+        return token if isinstance(token, str | int) and not isinstance(token, bool) else None
+
+    def said(self) -> dict[str, Any]:
+        """What `_meta` says about a call that has no arguments of its own to look at."""
+        return dict(keys.read({}, self.meta, None).members)
+
+    async def request(self, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Ask a client that can be asked; its answer as it came."""
+        asked = _Message(method=method, params=None if params is None else dict(params))
+        related = ServerMessageMetadata(related_request_id=self.request_id)
+        said = await self.context.session.send_request(cast(ServerRequest, asked), _Said, metadata=related)
+        return said.model_dump()
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """Tell the client something on this request's own stream."""
+        told = _Message(method=method, params=None if params is None else dict(params))
+        await self.context.session.send_notification(cast(ServerNotification, told), self.request_id)
+
+
+LEVEL = "holdfast/level"
+"""Where a connection keeps the log level its client asked for."""
+
+
+def connection(context: "ServerRequestContext[Any, Any]") -> "Connection":
+    """The client's connection: what outlives a request, and how its end is heard of.
+
+    The SDK documents it for handlers (`Connection.state`, `Connection.exit_stack`) and gives their context no
+    way to it in 2.3, so this one place takes it from the session.
+    """
+    return context.session._connection
+
+
+class _Message(BaseModel):
+    """A request or notification that is passed on as it is, whatever members it has."""
+
+    method: str
+    params: dict[str, Any] | None = None
+
+
+class _Said(BaseModel):
+    """An answer, with everything in it."""
+
+    model_config = ConfigDict(extra="allow")

@@ -1,0 +1,208 @@
+"""How do MCP clients reach us over HTTP?
+
+One endpoint for both eras. Whoever sends a request is known before its body is read, the body is held to the
+limits before it is parsed, and a session of the older era belongs to the caller who opened it. The SDK's
+session manager does the rest.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import anyio
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from holdfast.model.call import Principal
+from holdfast.model.strict_json import ParseError, parse
+from holdfast.servers.answers import TransportError, answer
+from holdfast.servers.mcp.delivery import Delivery
+from holdfast.servers.visit import authenticate, body_limits, read
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    from holdfast.gateway import Gateway
+    from holdfast.servers.mcp.hub import Hub
+
+PATH = "/mcp"
+METHODS = ("GET", "POST", "DELETE")
+METADATA = "/.well-known/oauth-protected-resource"
+"""RFC 9728; the resource's own path may follow it."""
+VISIT = "holdfast.visit"
+"""Where a request's scope keeps who sent it and whether its answer arrived."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    principal: Principal
+    delivery: Delivery
+
+
+class Door:
+    """The ASGI application at `/mcp`; it answers while `running`."""
+
+    def __init__(self, gateway: "Gateway", command: str = "holdfast") -> None:
+        self._gateway, self._command = gateway, command
+        self._manager: StreamableHTTPSessionManager | None = None
+        self._hub: Hub | None = None
+        self._streams: set[anyio.CancelScope] = set()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["Door"]:
+        """Raises ConfigError where two tools would have one name."""
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        from holdfast.servers.mcp.hub import Hub
+        from holdfast.servers.mcp.server import build
+
+        hub = self._hub = Hub(self._gateway, self._command)
+        manager = StreamableHTTPSessionManager(
+            build(hub), max_request_body_size=self._gateway.config.limits.body_bytes
+        )
+        begun, stop = asyncio.Event(), asyncio.Event()
+        sessions = asyncio.create_task(_sessions(manager, begun, stop), name="holdfast-mcp-sessions")
+        await begun.wait()
+        hub.open()
+        self._manager = manager
+        try:
+            yield self
+        finally:
+            self._manager = None
+            self.rest()
+            hub.close()
+            stop.set()
+            await sessions
+
+    def rest(self) -> None:
+        """End what would stay open for ever, so that a server can stop."""
+        if self._hub is not None:
+            self._hub.subscriptions.close()
+        for scope in self._streams:
+            scope.cancel()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._manager is None:
+            raise TransportError(503, "MCP is not served now", "try again later")
+        request = Request(scope, receive)
+        refuse_foreign_origin(request)
+        principal = await _known(self._gateway, request)
+        body = None
+        if request.method == "POST":
+            limits = body_limits(self._gateway)
+            body = await read(request, limits.max_bytes)
+            try:
+                parse(body, limits)
+            except ParseError as error:
+                await _unparsed(error)(scope, receive, send)
+                return
+        watch = Watch(body, receive, send)
+        delivery = Delivery(self._gateway, principal)
+        known = {**scope, VISIT: Visitor(principal, delivery), "user": _owner(principal)}
+        try:
+            with anyio.CancelScope() as ending:
+                if request.method == "GET":
+                    self._streams.add(ending)
+                await self._manager.handle_request(known, watch.receive, watch.send)
+            if ending.cancelled_caught:
+                await watch.finish()
+        finally:
+            self._streams.discard(ending)
+            delivery.ended(watch.arrived)
+
+
+async def _sessions(
+    manager: "StreamableHTTPSessionManager", begun: asyncio.Event, stop: asyncio.Event
+) -> None:
+    """Sessions live in a task of their own: the SDK wants them ended by whoever began them."""
+    async with manager.run():
+        begun.set()
+        await stop.wait()
+
+
+class Watch:
+    """Hands on a body that was read already, and sees whether the client stayed for the whole answer."""
+
+    def __init__(self, body: bytes | None, receive: Receive, send: Send) -> None:
+        self._body, self._receive, self._send = body, receive, send
+        self._left = self._begun = False
+        self.arrived = False
+
+    async def receive(self) -> Message:
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        message = await self._receive()
+        self._left = self._left or message["type"] == "http.disconnect"
+        return message
+
+    async def send(self, message: Message) -> None:
+        await self._send(message)
+        if message["type"] == "http.response.start":
+            self._begun = True
+        elif not message.get("more_body", False):
+            self.arrived = not self._left
+
+    async def finish(self) -> None:
+        """End an answer in the middle, as one that is complete."""
+        if self._begun and not self.arrived:
+            await self.send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def refuse_foreign_origin(request: Request) -> None:
+    """A web page of another site may not speak to us with its visitor's rights; MCP asks for this check."""
+    origin = request.headers.get("origin")
+    if origin is None:
+        return
+    own = request.headers.get("host", "").lower()
+    if urlsplit(origin.lower()).netloc != own:
+        raise TransportError(
+            403, "this request is refused: its Origin is another site", "send it without a browser"
+        )
+
+
+async def metadata(gateway: "Gateway", request: Request) -> Response:
+    """GET /.well-known/oauth-protected-resource: whose tokens open this door"""
+    base = _base(gateway, request)
+    return answer(
+        {
+            "resource": f"{base}{PATH}",
+            "resource_name": "Holdfast",
+            "bearer_methods_supported": ["header"],
+        }
+    )
+
+
+async def _known(gateway: "Gateway", request: Request) -> Principal:
+    try:
+        return await authenticate(gateway, request)
+    except TransportError as error:
+        if (challenge := error.headers.get("WWW-Authenticate")) is not None:
+            where = f"{_base(gateway, request)}{METADATA}{PATH}"
+            error.headers["WWW-Authenticate"] = f'{challenge}, resource_metadata="{where}"'
+        raise
+
+
+def _base(gateway: "Gateway", request: Request) -> str:
+    return (gateway.config.base_url or f"{request.url.scheme}://{request.url.netloc}").rstrip("/")
+
+
+def _owner(principal: Principal) -> object:
+    """The caller as the session manager tells callers apart. No token of theirs is in it."""
+    from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+    from mcp.server.auth.provider import AccessToken
+
+    claims = {"iss": principal.tenant}
+    return AuthenticatedUser(
+        AccessToken(token="", client_id=principal.agent, subject=principal.user, scopes=[], claims=claims)
+    )
+
+
+def _unparsed(error: ParseError) -> Response:
+    code = -32600 if error.code_hint == "limits" else -32700
+    said = {"code": code, "message": f"the request cannot be read: {error.message}"}
+    return answer({"jsonrpc": "2.0", "id": None, "error": said}, 400)

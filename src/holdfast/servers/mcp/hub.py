@@ -1,0 +1,106 @@
+"""What do all MCP requests of one process share?
+
+The gateway they go through, the names tools have here, calls that wait for their clients, and who listens
+for news.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from holdfast.model.call import Principal
+from holdfast.servers.mcp.delivery import Delivery
+from holdfast.servers.mcp.names import Entry, Names, Prefixes
+from holdfast.servers.mcp.parked import Parking
+from holdfast.servers.mcp.subscriptions import Subscriptions, event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.gateway import Gateway
+    from holdfast.gateway.native import Native
+
+log = logging.getLogger(__name__)
+
+EVERYBODY = Principal(user="holdfast", agent="mcp", scopes=frozenset({"**"}), system=True)
+"""Sees every tool, so that names are the same for all; it calls nothing."""
+
+
+class Hub:
+    def __init__(self, gateway: "Gateway", command: str = "holdfast") -> None:
+        self.gateway = gateway
+        self.command = command
+        """How people here call the command line."""
+        self.prefixes: Prefixes = {name: one.prefix for name, one in gateway.config.upstreams.items()}
+        self.names = self._read().checked()
+        self.parking = Parking(gateway)
+        self.subscriptions = Subscriptions(self)
+        self.awaiting: dict[Any, Delivery] = {}
+        """Answers on their way to a client that is reached without HTTP, by request."""
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._stop: Callable[[], None] | None = None
+
+    def open(self) -> None:
+        """Hear of changes; must run in the event loop."""
+        if self.gateway.native is not None:
+            self._stop = self.gateway.native.listen(self._changed)
+
+    def close(self) -> None:
+        if self._stop is not None:
+            self._stop()
+        self.parking.close()
+        self.subscriptions.close()
+
+    @property
+    def native(self) -> "Native":
+        """What upstreams offer beside tools; handlers that need it are served only where it is there."""
+        found = self.gateway.native
+        assert found is not None  # noqa: S101  # see `server.Served.get_request_handler`
+        return found
+
+    async def find(self, name: str) -> Entry | None:
+        """The tool of this name; one that is not known makes its upstream list its tools again, once."""
+        if name in self.names.by_name:
+            return self.names.by_name[name]
+        for namespace, upstream in self.gateway.config.upstreams.items():
+            prefix = namespace if upstream.prefix is None else upstream.prefix
+            if upstream.mcp is not None and (not prefix or name.startswith(f"{prefix}__")):
+                await self.gateway.look_again(namespace)
+        return self.names.by_name.get(name)
+
+    def arrived(self, request_id: Any) -> None:
+        delivery = self.awaiting.pop(request_id, None)
+        if delivery is not None:
+            delivery.ended(True)
+
+    def may(self, principal: Principal, tool: str) -> bool:
+        return self.gateway.may_use(principal, tool)
+
+    def input_schema(self, name: str) -> dict[str, Any] | None:
+        """For the SDK, which compares headers of a call with its arguments."""
+        from holdfast.servers.mcp.shown import descriptor
+
+        entry = self.names.by_name.get(name)
+        return None if entry is None else descriptor(entry).get("inputSchema")
+
+    def owner_of_template(self, principal: Principal, uri: str) -> str | None:
+        return self.native.owner_of(uri)
+
+    def later(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Do something that nobody waits for."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _read(self) -> Names:
+        return Names(self.gateway.tools(EVERYBODY), self.prefixes, self.gateway.config.pins)
+
+    def _changed(self, kind: str, uri: str | None) -> None:
+        if kind == "tools":
+            self.names = self._read()
+            for collision in self.names.collisions:
+                log.error("%s; until then the first of them is meant", collision)
+        news = event(kind, uri)
+        if news is not None:
+            self.later(self.subscriptions.publish(news))

@@ -1,0 +1,39 @@
+"""Who waits for an operation? The look behind `ledger.alike`, the jobs behind `attend` and `leave`."""
+
+from holdfast.model.operation import OperationRef
+from holdfast.stores.sqlite.rows import COLUMNS
+from holdfast.stores.sqlite.writer import Transaction
+
+# Newest first, each with the seconds since its end where that was in this boot. An operation whose window is
+# over is not looked at: its answer may be gone, and a call that comes so late means something new.
+ALIKE = f"""
+SELECT {COLUMNS}, CASE WHEN finished_boot_id = ?5 THEN ?6 - (forget_boot - window_s) END FROM operation
+WHERE tenant = ?1 AND principal = ?2 AND tool = ?3 AND fingerprint = ?4 AND attendant IS NOT NULL
+  AND (finished_boot_id IS NULL OR CASE WHEN finished_boot_id = ?5 THEN forget_boot > ?6
+    ELSE finished_at + window_s > ?7 END)
+ORDER BY created_at DESC, call_id DESC
+"""  # noqa: S608
+ATTEND = """
+UPDATE operation SET attendant = ?
+WHERE tenant = ? AND principal = ? AND tool = ? AND key = ? AND attendant IS ?
+"""
+# A client was told the last word unless what it was told is of an attempt (?3) without effect, or not of the
+# last attempt: then the same operation may be tried again.
+TELL = """
+UPDATE operation SET attendant = CASE
+  WHEN ?3 IS NULL OR (epoch = ?3 AND state <> 'no_effect') THEN NULL ELSE '' END
+WHERE tenant = ?1 AND call_id = ?2 AND attendant IS NOT NULL
+"""
+LEAVE = "UPDATE operation SET attendant = '' WHERE tenant = ? AND call_id = ? AND attendant = ?"
+
+
+def attend(transaction: Transaction, ref: OperationRef, seen: str | None, worker: str) -> bool:
+    return transaction.execute(ATTEND, (worker, *ref, seen)).rowcount == 1
+
+
+def tell(transaction: Transaction, tenant: str, call_id: str, epoch: int | None) -> None:
+    transaction.execute(TELL, (tenant, call_id, epoch))
+
+
+def leave(transaction: Transaction, tenant: str, call_id: str, worker: str) -> None:
+    transaction.execute(LEAVE, (tenant, call_id, worker))

@@ -1,0 +1,139 @@
+"""What does an HTTP response answer to the request it belongs to?
+
+It is JSON, or a stream of events that holds the answer after whatever else belongs to the request.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import aiohttp
+
+from holdfast.upstreams.mcp import wire
+from holdfast.upstreams.mcp.errors import Garbage, Lost, Rejected
+from holdfast.upstreams.mcp.sse import Event, Events
+from holdfast.upstreams.mcp.waste import Waste
+
+OnMessage = Callable[[dict[str, Any]], Awaitable[None]]
+
+BROKEN = (aiohttp.ClientError, OSError, asyncio.IncompleteReadError)
+
+
+class Interrupted(Lost):
+    """The stream ended before the answer; `last_id` says where it could be taken up again."""
+
+    def __init__(self, last_id: str | None, retry_ms: int | None) -> None:
+        super().__init__("the stream ended before the answer")
+        self.last_id, self.retry_ms = last_id, retry_ms
+
+
+async def answer(response: aiohttp.ClientResponse, number: int, on_message: OnMessage) -> dict[str, Any]:
+    """The result for request `number`. The response is used up, or closed."""
+    try:
+        kind = response.content_type
+        if kind == "text/event-stream" and response.status == 200:
+            return await _streamed(response, number, on_message)
+        raw = await _body(response)
+    except BaseException:
+        response.close()  # at a deadline this is what tells the server to stop
+        raise
+    if kind != "application/json":
+        raise _unusable(response)
+    return _told(raw, number, response)
+
+
+def _told(raw: bytes, number: int, response: aiohttp.ClientResponse) -> dict[str, Any]:
+    try:
+        message = wire.decoded(raw)
+    except ValueError:
+        if response.status >= 300:
+            raise _unusable(response) from None
+        raise Garbage("the server's answer is not JSON") from None
+    mine = _mine(message, number, lenient=response.status >= 400)
+    if mine is None:
+        if response.status >= 300:
+            raise _unusable(response)
+        raise Garbage("the server's answer is to another request")
+    return wire.outcome(mine, response.status)
+
+
+def _mine(message: Any, number: int, lenient: bool = False) -> dict[str, Any] | None:
+    """The answer to our request; a batch may hold it, and an error may come before its number was read."""
+    if isinstance(message, list):
+        return next((found for part in message if (found := _mine(part, number)) is not None), None)
+    if not isinstance(message, dict) or not wire.is_answer(message):
+        return None
+    if wire.number_of(message) == number or (lenient and message.get("id") is None and "error" in message):
+        return message
+    return None
+
+
+async def _streamed(response: aiohttp.ClientResponse, number: int, on_message: OnMessage) -> dict[str, Any]:
+    events = Events()
+    async for event in read(response, events):
+        message = _message(event)
+        mine = _mine(message, number)
+        if mine is not None:
+            response.close()  # a stream has no more use after its answer
+            return wire.outcome(mine, response.status)
+        for part in message if isinstance(message, list) else [message]:
+            if isinstance(part, dict) and isinstance(part.get("method"), str):
+                await on_message(part)
+    raise Interrupted(events.last_id, events.retry_ms)
+
+
+def _message(event: Event) -> Any:
+    if event.name != "message" or not event.data:
+        return None
+    try:
+        return wire.decoded(event.data)
+    except ValueError:
+        return None
+
+
+async def messages(response: aiohttp.ClientResponse, events: Events) -> AsyncIterator[dict[str, Any]]:
+    """Everything that comes down a stream that answers nothing in particular."""
+    async for event in read(response, events):
+        message = _message(event)
+        for part in message if isinstance(message, list) else [message]:
+            if isinstance(part, dict):
+                yield part
+
+
+async def read(response: aiohttp.ClientResponse, events: Events) -> AsyncIterator[Event]:
+    """The events of a response until it ends or breaks."""
+    waste = Waste()
+    try:
+        async for chunk in response.content.iter_any():
+            for event in events.feed(chunk):
+                yield event
+            if pause := waste.add(len(chunk)):
+                await asyncio.sleep(pause)
+    except BROKEN:
+        return
+
+
+async def _body(response: aiohttp.ClientResponse) -> bytes:
+    """All of it, if it is not too much."""
+    too_much = Garbage(f"the server's answer is longer than {wire.ANSWER_BYTES} bytes")
+    if (response.content_length or 0) > wire.ANSWER_BYTES:
+        raise too_much
+    try:
+        if response.content_length is not None:
+            return await response.read()
+        held = bytearray()
+        async for chunk in response.content.iter_any():
+            held += chunk
+            if len(held) > wire.ANSWER_BYTES:
+                raise too_much
+        return bytes(held)
+    except BROKEN as error:
+        raise Lost(f"the connection broke within the answer: {type(error).__name__}") from None
+
+
+def _unusable(response: aiohttp.ClientResponse) -> Exception:
+    if response.status >= 300:
+        after = response.headers.get("retry-after", "")
+        wait = int(after) * 1000 if after.isdigit() and len(after) < 7 else None
+        return Rejected(response.status, retry_after_ms=wait)
+    return Garbage(f"the server answered with {response.content_type!r}, which is neither JSON nor a stream")

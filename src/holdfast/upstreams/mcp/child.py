@@ -1,0 +1,186 @@
+"""How is a server's process started, fed, read and ended?
+
+It is the leader of a group of its own, so that what it starts ends with it. It inherits a few variables and
+gets the configured ones. Its standard error is drained to the log.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import Any, cast
+
+from mcp.client.stdio import get_default_environment
+
+from holdfast.upstreams.mcp.errors import Unsent
+from holdfast.upstreams.mcp.hidden import Hidden
+from holdfast.upstreams.mcp.lines import Lines
+from holdfast.upstreams.mcp.target import StdioTarget
+from holdfast.upstreams.mcp.waste import Waste
+from holdfast.upstreams.mcp.wire import ANSWER_BYTES
+
+log = logging.getLogger(__name__)
+
+ALSO_INHERITED = ("LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ")
+BACKLOG_BYTES = 8 * 1024 * 1024
+"""What may wait for a server that does not read; beyond it nothing more is sent."""
+STDERR_LINE = 8192
+LAST_WORDS = 3
+LEAVE_S = 1.0
+"""A server gets this long to end by itself once its input is closed, and once more after it was told to."""
+DRAIN_S = 0.5
+"""After its end, for what it wrote before: another process may hold its output open for ever."""
+
+
+def environment(target: StdioTarget) -> dict[str, str]:
+    also = {name: os.environ[name] for name in ALSO_INHERITED if name in os.environ}
+    return get_default_environment() | also | dict(target.env)
+
+
+class Child(asyncio.SubprocessProtocol):
+    """`on_line` gets every line of output and says whether it was of use; `on_end` is told once."""
+
+    def __init__(
+        self, name: str, hidden: Hidden, on_line: Callable[[bytes], bool], on_overlong: Callable[[], None]
+    ) -> None:
+        self._name, self._hidden = name, hidden
+        self._on_line, self._on_overlong = on_line, on_overlong
+        self._out, self._err = Lines(ANSWER_BYTES), Lines(STDERR_LINE)
+        self._words: deque[str] = deque(maxlen=LAST_WORDS)
+        self._waste = Waste()
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._exited = asyncio.Event()
+        self.output_ended = asyncio.Event()
+
+    @property
+    def pid(self) -> int:
+        return self._process.get_pid()
+
+    @property
+    def _process(self) -> asyncio.SubprocessTransport:
+        if self._transport is None:
+            raise Unsent("the process has not started")
+        return self._transport
+
+    async def start(self, target: StdioTarget) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.subprocess_exec(
+                lambda: self,
+                target.command,
+                *target.args,
+                env=environment(target),
+                cwd=target.cwd,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            said = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+            raise Unsent(f"cannot start {target.command!r}: {said.lower()}") from None
+
+    # what asyncio tells us
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.SubprocessTransport, transport)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 2:
+            self._heed_stderr(data)
+            self._slow_down(fd, len(data))
+            return
+        before, useful = self._out.overlong, 0
+        for line in self._out.feed(data):
+            if self._on_line(line):
+                useful += len(line)
+        if self._out.overlong > before:
+            self._on_overlong()
+        self._slow_down(fd, max(len(data) - useful, 0))
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 1:
+            self.output_ended.set()
+
+    def process_exited(self) -> None:
+        self._exited.set()
+        asyncio.get_running_loop().call_later(DRAIN_S, self.output_ended.set)
+
+    def _heed_stderr(self, data: bytes) -> None:
+        for line in self._err.feed(data):
+            said = self._hidden.out_of(line.decode(errors="replace").strip(), 500)
+            self._words.append(said)
+            log.debug("upstream %r: %s", self._name, said)
+
+    def _slow_down(self, fd: int, useless: int) -> None:
+        pause = self._waste.add(useless)
+        pipe = self._process.get_pipe_transport(fd)
+        if pause and isinstance(pipe, asyncio.ReadTransport) and not pipe.is_closing():
+            pipe.pause_reading()
+            asyncio.get_running_loop().call_later(pause, _resume, pipe)
+
+    # what we do
+
+    def send(self, line: bytes) -> None:
+        """Write one line, all of it or nothing; raises Unsent."""
+        pipe = cast("asyncio.WriteTransport | None", self._process.get_pipe_transport(0))
+        if pipe is None or pipe.is_closing() or self._exited.is_set():
+            raise Unsent("its process has ended")
+        if pipe.get_write_buffer_size() + len(line) > BACKLOG_BYTES:
+            raise Unsent(f"it has not read the last {BACKLOG_BYTES} bytes it was sent")
+        pipe.write(line)
+
+    async def stop(self) -> None:
+        """End the process and everything in its group; afterwards nothing of it is left."""
+        if self._transport is None:
+            return
+        try:
+            await self._leave()
+        finally:
+            self._signal(_KILL)  # whatever is left of the group, and even if we were interrupted
+            with contextlib.suppress(PermissionError):  # a child of another user cannot be killed by us
+                self._transport.close()
+        await self._within(LEAVE_S)
+
+    async def _leave(self) -> None:
+        stdin = self._process.get_pipe_transport(0)
+        if stdin is not None:
+            stdin.close()
+        if not await self._within(LEAVE_S):
+            self._signal(signal.SIGTERM)
+            if not await self._within(LEAVE_S):
+                self._signal(_KILL)
+                await self._within(LEAVE_S)
+
+    async def _within(self, seconds: float) -> bool:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._exited.wait()
+        return self._exited.is_set()
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if sys.platform == "win32":
+                self._process.kill()
+            else:
+                os.killpg(self.pid, number)  # the leader's id is the group's, also once the leader is gone
+
+    def last_words(self) -> str:
+        """How it ended, and what it said last."""
+        code = None if self._transport is None else self._transport.get_returncode()
+        if code is None:
+            how = "its process is still there"
+        elif code < 0:
+            how = f"its process was ended by signal {-code}"
+        else:
+            how = f"its process ended with status {code}"
+        return how + (f"; it last said: {' | '.join(self._words)!r}" if self._words else "")
+
+
+_KILL = signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL
+
+
+def _resume(pipe: Any) -> None:
+    with contextlib.suppress(Exception):  # it may be closed by now
+        pipe.resume_reading()

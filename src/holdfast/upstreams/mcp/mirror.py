@@ -1,0 +1,36 @@
+"""Which arguments does a tool want repeated as HTTP headers?
+
+2026-07-28: `x-mcp-header` in the schema, so that whoever routes need not read the body. The last listing is
+believed; for a tool it does not name, the contract's own schema.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mcp.shared.inbound import find_invalid_x_mcp_header, mcp_param_headers, x_mcp_header_map
+
+from holdfast.model.contract import Contract
+
+_Paths = dict[tuple[str, ...], str]
+
+
+class Mirror:
+    def __init__(self) -> None:
+        self._listed: dict[str, _Paths] = {}
+        self._contracts: dict[str, _Paths] = {}
+
+    def learn(self, tools: Iterable[Mapping[str, Any]]) -> None:
+        self._listed = {str(tool.get("name")): _paths(tool.get("inputSchema")) for tool in tools}
+        self._contracts.clear()
+
+    def headers(self, name: str, contract: Contract, arguments: Mapping[str, Any]) -> Mapping[str, str]:
+        paths = self._listed.get(name)
+        if paths is None:
+            paths = self._contracts.get(contract.digest)
+            if paths is None:
+                paths = self._contracts[contract.digest] = _paths(contract.affordance.input_schema)
+        return mcp_param_headers(paths, arguments) if paths else {}
+
+
+def _paths(schema: Any) -> _Paths:
+    return {} if find_invalid_x_mcp_header(schema) is not None else x_mcp_header_map(schema)

@@ -1,0 +1,101 @@
+"""How is a server of 2026-07-28 called over HTTP?
+
+One request, one post, one answer: no session, nothing to keep. What comes on the answer's stream belongs to
+the request. Closing it is how a request is cancelled.
+"""
+
+from collections.abc import Mapping
+from itertools import count
+from typing import Any
+
+from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value
+
+from holdfast.upstreams.mcp import negotiate, relay, wire
+from holdfast.upstreams.mcp.answering import answer
+from holdfast.upstreams.mcp.change import Hear, change
+from holdfast.upstreams.mcp.door import Door
+from holdfast.upstreams.mcp.errors import Garbage, Refused, Rejected, Unsent
+from holdfast.upstreams.mcp.exchange import Exchange
+from holdfast.upstreams.mcp.link import Ending
+from holdfast.upstreams.mcp.protocol import LATEST_MODERN_VERSION, Facts, enveloped
+
+
+class ModernHttp:
+    def __init__(self, door: Door, info: Mapping[str, Any], hear: Hear) -> None:
+        self._door, self._info, self._hear = door, info, hear
+        self._version = LATEST_MODERN_VERSION
+        self._numbers = count(1)
+        self._headers = {
+            "content-type": "application/json",
+            "accept": "application/json, text/event-stream",
+            "mcp-protocol-version": self._version,
+        }
+        self.facts = Facts(protocol_version=self._version)
+        self.over = Ending()
+        self.in_flight: dict[int, Exchange] = {}
+        self.heard = 0
+
+    async def probe(self) -> bool:
+        """Whether the server is of this era; what it says of itself is in `facts`."""
+        try:
+            found = negotiate.discovered(await self.request("server/discover", None))
+        except Refused as error:
+            negotiate.leave_room(error)
+            return False
+        except Rejected as error:
+            if error.status in (401, 403):
+                raise  # says nothing about the era
+            return False
+        except Garbage:
+            return False
+        if found is not None:
+            self.facts = found
+        return found is not None
+
+    async def request(
+        self, method: str, params: dict[str, Any] | None, exchange: Exchange | None = None
+    ) -> dict[str, Any]:
+        about = exchange or Exchange()
+        number = next(self._numbers)
+        params = enveloped(params, self._version, self._info, about.peer)
+        if about.progress:
+            params["_meta"]["progressToken"] = number
+        headers = {**self._headers, "mcp-method": method}
+        if (key := NAME_BEARING_METHODS.get(method)) is not None:
+            headers["mcp-name"] = encode_header_value(str(params.get(key, "")))
+        if about.headers:
+            headers.update(about.headers)
+        if exchange is not None:
+            self.in_flight[number] = exchange
+        try:
+            response = await self._door.post(
+                wire.encoded(wire.asked(number, method, params)), headers, about.principal
+            )
+            self.heard += 1
+
+            async def on_message(message: dict[str, Any]) -> None:
+                await self._beside(about, message)
+
+            return await answer(response, number, on_message)
+        except Unsent as error:
+            self.over.tell(str(error))
+            raise
+        finally:
+            self.in_flight.pop(number, None)
+
+    async def _beside(self, about: Exchange, message: dict[str, Any]) -> None:
+        self.heard += 1
+        method, params = message["method"], message.get("params")
+        if "id" in message or (params is not None and not isinstance(params, dict)):
+            return  # this era's servers ask nothing, they return
+        if (changed := change(method, params)) is not None:
+            self._hear(changed)
+        else:
+            await relay.tell(about, method, params)
+
+    async def notify(self, method: str, params: dict[str, Any] | None) -> None:
+        """There are none in this direction."""
+
+    async def close(self) -> str | None:
+        self.over.tell("it was closed")
+        return None

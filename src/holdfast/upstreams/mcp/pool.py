@@ -1,0 +1,72 @@
+"""Which session of the handshake era carries a call?
+
+What a server asks there may not say which call it belongs to. So calls of different clients are kept apart
+while there are sessions to be had, a client finds its own session again, and where servers know principals a
+session is only ever one principal's.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from holdfast.upstreams.mcp.legacy_http import LegacyHttp
+
+MOST = 8
+"""Sessions of one upstream. Beyond that clients share, and servers cannot ask them anything."""
+
+Open = Callable[[str], Awaitable[LegacyHttp]]
+
+
+class Pool:
+    def __init__(self, open_one: Open, first: LegacyHttp | None = None) -> None:
+        self._open = open_one
+        self._lock = asyncio.Lock()
+        self._last: dict[LegacyHttp, str | None] = {} if first is None else {first: None}
+        """Every session, and whose calls it had last."""
+
+    @property
+    def links(self) -> tuple[LegacyHttp, ...]:
+        return tuple(link for link in self._last if not link.over)
+
+    async def link(self, owner: str | None, principal: str) -> LegacyHttp:
+        """Raises what opening a session raises, when there is none at all."""
+        found = self._free(owner, principal)
+        if found is None:
+            async with self._lock:
+                found = self._free(owner, principal) or await self._another(principal)
+        self._last[found] = owner
+        return found
+
+    def _free(self, owner: str | None, principal: str) -> LegacyHttp | None:
+        """A session nobody else is using: best the one this client had before, or one nobody had."""
+        free = [
+            link
+            for link in self.links
+            if link.principal == principal
+            and all(exchange.owner == owner for exchange in link.in_flight.values())
+        ]
+        last = self._last
+        return min(free, key=lambda link: (last[link] != owner, last[link] is not None), default=None)
+
+    async def _another(self, principal: str) -> LegacyHttp:
+        await self._tidy(principal)
+        if len(self._last) < MOST:
+            link = await self._open(principal)
+            self._last[link] = None
+            return link
+        shared = [link for link in self.links if link.principal == principal]
+        return min(shared, key=lambda link: len(link.in_flight))
+
+    async def _tidy(self, principal: str) -> None:
+        """Make room: what is over goes, and if a principal has no session at all, so does an idle one."""
+        for link in [link for link in self._last if link.over]:
+            del self._last[link]
+            await link.close()
+        if len(self._last) >= MOST and not any(link.principal == principal for link in self._last):
+            idle = next((link for link in list(self._last)[1:] if not link.in_flight), None)
+            if idle is not None:
+                del self._last[idle]
+                await idle.close()
+
+    async def close(self) -> None:
+        links, self._last = tuple(self._last), {}
+        await asyncio.gather(*(link.close() for link in links), return_exceptions=True)

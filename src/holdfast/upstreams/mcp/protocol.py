@@ -1,0 +1,75 @@
+"""Which words do both eras of MCP use, and what do we say of ourselves?"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    LOG_LEVEL_META_KEY,
+    PROTOCOL_VERSION_META_KEY,
+    SERVER_INFO_META_KEY,
+)
+from mcp_types.version import (
+    HANDSHAKE_PROTOCOL_VERSIONS,
+    LATEST_HANDSHAKE_VERSION,
+    LATEST_MODERN_VERSION,
+    MODERN_PROTOCOL_VERSIONS,
+)
+
+from holdfast.model.peer import Peer
+
+__all__ = [
+    "CAPABILITIES",
+    "HANDSHAKE_PROTOCOL_VERSIONS",
+    "LATEST_HANDSHAKE_VERSION",
+    "LATEST_MODERN_VERSION",
+    "MODERN_PROTOCOL_VERSIONS",
+    "SERVER_INFO_META_KEY",
+    "Facts",
+    "client",
+    "enveloped",
+]
+
+CAPABILITIES: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+"""What can be asked of the clients behind us, where a connection is shared by many of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What a server says of itself."""
+
+    protocol_version: str
+    server_info: Mapping[str, Any] = field(default_factory=dict)
+    capabilities: Mapping[str, Any] = field(default_factory=dict)
+    instructions: str | None = None
+
+    @property
+    def modern(self) -> bool:
+        return self.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def client(version: str) -> dict[str, Any]:
+    return {"name": "holdfast", "version": version}
+
+
+def enveloped(
+    params: dict[str, Any] | None, version: str, info: Mapping[str, Any], peer: Peer | None
+) -> dict[str, Any]:
+    """The parameters as 2026-07-28 wants them: each request says who asks, and what can be asked back."""
+    params = {} if params is None else params
+    meta: dict[str, Any] = {
+        **params.get("_meta", {}),
+        PROTOCOL_VERSION_META_KEY: version,
+        CLIENT_INFO_META_KEY: info,
+        CLIENT_CAPABILITIES_META_KEY: {} if peer is None else _askable(peer),
+    }
+    if peer is not None and peer.log_level is not None:
+        meta[LOG_LEVEL_META_KEY] = peer.log_level
+    return {**params, "_meta": meta}
+
+
+def _askable(peer: Peer) -> dict[str, Any]:
+    """What the client declared, of what goes through us."""
+    return {name: peer.capabilities[name] for name in CAPABILITIES if name in peer.capabilities}

@@ -1,0 +1,32 @@
+"""Where is an MCP server, and how is it reached?"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from holdfast.upstreams.mcp.auth import Authorizer
+
+
+@dataclass(frozen=True, slots=True)
+class StdioTarget:
+    """A program to start and talk to over its standard input and output."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What it gets beside the few variables every program needs; nothing else is inherited."""
+    cwd: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpTarget:
+    """A server that is already running."""
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    transport: Literal["http", "sse"] = "http"
+    """`sse` is the transport of 2024-11-05: one stream down, single posts up."""
+    auth: Authorizer | None = None
+
+
+Target = StdioTarget | HttpTarget

@@ -1,0 +1,211 @@
+"""An MCP server as an upstream.
+
+    construct (no effects) -> start -> invoke, snapshot, ... -> close
+
+A server that dies is started again; while it is away, calls are told so and nothing is sent.
+"""
+
+import asyncio
+from importlib.metadata import version
+from typing import Any
+
+from holdfast.model import defaults
+from holdfast.model.answer import Answer
+from holdfast.ports import Attempt
+from holdfast.upstreams.mcp import listing, rounds
+from holdfast.upstreams.mcp.answers import answered, unfinished
+from holdfast.upstreams.mcp.asking import Asking, asking
+from holdfast.upstreams.mcp.auth import whose
+from holdfast.upstreams.mcp.backoff import Backoff
+from holdfast.upstreams.mcp.change import Change, Hear
+from holdfast.upstreams.mcp.connecting import Connecting
+from holdfast.upstreams.mcp.connection import Connection
+from holdfast.upstreams.mcp.door import Door
+from holdfast.upstreams.mcp.errors import Garbage, Lost, Refused, Rejected, Unsent, judged
+from holdfast.upstreams.mcp.exchange import Exchange
+from holdfast.upstreams.mcp.hidden import hidden, place
+from holdfast.upstreams.mcp.link import Link
+from holdfast.upstreams.mcp.listing import Snapshot
+from holdfast.upstreams.mcp.mirror import Mirror
+from holdfast.upstreams.mcp.owner import Owner, State
+from holdfast.upstreams.mcp.protocol import client
+from holdfast.upstreams.mcp.target import HttpTarget, StdioTarget, Target
+
+HTTP_CONNECT_S = 3 * defaults.CONNECT_S
+"""To connect, to ask for the version, and to ask again in the older way."""
+
+_FAILURES = (Unsent, Refused, Rejected, Lost, Garbage)
+
+
+class McpUpstream:
+    """Implements `ports.Upstream`."""
+
+    def __init__(
+        self,
+        name: str,
+        target: Target,
+        *,
+        concurrency: int = defaults.UPSTREAM_CONCURRENCY,
+        client_version: str | None = None,
+        connect_s: float | None = None,
+        backoff: Backoff | None = None,
+        on_change: Hear | None = None,
+    ) -> None:
+        self.name, self.target, self.concurrency = name, target, concurrency
+        self.on_change = on_change
+        """Told of every change, from within the event loop: it returns at once and raises nothing."""
+        self._hidden, self._mirror = hidden(target), Mirror()
+        self._door = Door(target, self._hidden) if isinstance(target, HttpTarget) else None
+        self._connecting = Connecting(
+            name=name,
+            target=target if isinstance(target, StdioTarget) else None,
+            door=self._door,
+            info=client(client_version or version("holdfast")),
+            hidden=self._hidden,
+            hear=self._changed,
+            backoff=backoff or Backoff(),
+            subscribed=set(),
+        )
+        at_most = defaults.STDIO_READ_S if self._door is None else HTTP_CONNECT_S
+        self._owner: Owner[Connection] = Owner(
+            name,
+            self._connecting.connect,
+            connect_s=connect_s or at_most,
+            backoff=self._connecting.backoff,
+            hidden=self._hidden,
+            hear=self._changed,
+        )
+        self._missed = 0
+
+    # its life
+
+    def start(self) -> None:
+        """Begin to connect; returns at once."""
+        self._owner.start()
+
+    @property
+    def state(self) -> State:
+        return self._owner.state
+
+    @property
+    def last_error(self) -> str | None:
+        """Why it is down; None once it is ready."""
+        return self._owner.last_error
+
+    @property
+    def starts(self) -> int:
+        """How often a connection was tried."""
+        return self._owner.starts
+
+    @property
+    def place(self) -> str:
+        """Where it is, without what may not be shown."""
+        return place(self.target)
+
+    async def ready(self, timeout_s: float) -> bool:
+        """Wait until it is ready; False when the attempt under way fails, or time is up."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._owner.turn()
+        except TimeoutError:
+            return False
+
+    async def close(self) -> None:
+        await self._owner.close()
+        if self._door is not None:
+            await self._door.close()
+
+    # a call
+
+    async def invoke(self, attempt: Attempt) -> Answer:
+        exchange = Exchange(attempt.peer, whose(attempt.tenant, attempt.principal))
+        try:
+            link = await (await self._owner.usable()).carrier(exchange)
+            modern = link.facts.modern
+            wanted = asking(attempt, self._mirror.headers if modern and self._door is not None else None)
+            exchange.headers = wanted.headers
+            result = await self._called(link, wanted, exchange)
+            return answered(wanted.method, result, self._hidden)
+        except _FAILURES as error:
+            raise judged(self.name, self._cleaned(error)) from None
+
+    async def _called(self, link: Link, wanted: Asking, exchange: Exchange) -> dict[str, Any]:
+        peer, params = exchange.peer, wanted.params
+        if peer is None or not link.facts.modern:
+            return await link.request(wanted.method, params, exchange)
+        given = {"inputResponses": peer.input_responses, "requestState": peer.request_state}
+        params = {**params, **{name: value for name, value in given.items() if value is not None}}
+        result = await link.request(wanted.method, params, exchange)
+        if peer.modern or not unfinished(result):
+            return result
+
+        async def again(more: dict[str, Any]) -> dict[str, Any]:
+            return await link.request(wanted.method, more, exchange)
+
+        return await rounds.finished(again, wanted.params, result, peer)
+
+    # what the gateway itself wants to know
+
+    async def request(
+        self, method: str, params: dict[str, Any] | None = None, *, timeout_s: float
+    ) -> dict[str, Any]:
+        """Any request, in the gateway's own name; raises the errors of `errors`, or TimeoutError."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await (await self._owner.usable()).link.request(method, params)
+        except _FAILURES as error:
+            raise self._cleaned(error) from None
+
+    async def snapshot(self, timeout_s: float) -> Snapshot:
+        """Everything it offers; raises like `request`."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                found = await listing.taken((await self._owner.usable()).link)
+        except _FAILURES as error:
+            raise self._cleaned(error) from None
+        self._mirror.learn(found.tools)
+        return found
+
+    async def ping(self, timeout_s: float) -> None:
+        """Raises when no answer comes. A program that says nothing at all any more is started again."""
+        connection = await self._owner.usable()
+        link, heard = connection.link, connection.link.heard
+        try:
+            async with asyncio.timeout(timeout_s):
+                await link.request("server/discover" if link.facts.modern else "ping", None)
+        except Refused:
+            pass  # it is there
+        except TimeoutError:
+            self._missed = self._missed + 1 if link.heard == heard else 0
+            if self._missed >= defaults.PROBES_TO_UNAVAILABLE and not connection.calls:
+                self._missed = 0
+                connection.over.tell(f"it did not answer {defaults.PROBES_TO_UNAVAILABLE} probes in a row")
+            raise
+        except (Unsent, Rejected, Lost, Garbage) as error:
+            raise self._cleaned(error) from None
+        self._missed = 0
+
+    async def subscribe(self, uri: str) -> None:
+        """Hear of changes to a resource, also after a restart."""
+        self._connecting.subscribed.add(uri)
+        connection = await self._owner.usable()
+        await connection.subscribe(uri, frozenset(self._connecting.subscribed))
+
+    async def unsubscribe(self, uri: str) -> None:
+        self._connecting.subscribed.discard(uri)
+        connection = await self._owner.usable()
+        await connection.unsubscribe(uri, frozenset(self._connecting.subscribed))
+
+    async def set_level(self, level: str) -> None:
+        """The least a server of the handshake era should log, also after a restart."""
+        self._connecting.level = level
+        await (await self._owner.usable()).set_level(level)
+
+    def _changed(self, change: Change) -> None:
+        if self.on_change is not None:
+            self.on_change(change)
+
+    def _cleaned(self, error: Exception) -> Exception:
+        """The error without what may not be shown."""
+        error.args = (self._hidden.out_of(str(error)),)
+        return error

@@ -1,0 +1,1 @@
+"""What do clients get when the MCP server behind the gateway acts and does not answer, or answers late?"""

@@ -1,0 +1,43 @@
+"""What really happened?
+
+The MCP server writes down every effect in a file of its own before it answers or fails to. The gateway knows
+nothing of it, so what is in it is true whatever anybody was told.
+"""
+
+import sqlite3
+from collections import Counter
+from pathlib import Path
+
+
+class Book:
+    def __init__(self, file: Path) -> None:
+        self._file = sqlite3.connect(file, isolation_level=None)
+        self._file.execute("PRAGMA journal_mode = WAL")
+        self._file.execute("PRAGMA synchronous = NORMAL")  # outlives the process, which is all that dies here
+        self._file.execute(
+            "CREATE TABLE IF NOT EXISTS effect "
+            "(line INTEGER PRIMARY KEY, name TEXT NOT NULL, key TEXT NOT NULL)"
+        )
+
+    def act(self, name: str, key: str) -> int:
+        """Do it, once more if it was done before; the number of the line that says so."""
+        line = self._file.execute("INSERT INTO effect (name, key) VALUES (?, ?)", (name, key)).lastrowid
+        assert line is not None
+        return line
+
+    def lines(self, key: str) -> list[int]:
+        found = self._file.execute("SELECT line FROM effect WHERE key = ? ORDER BY line", (key,))
+        return [line for (line,) in found]
+
+    def effects(self) -> Counter[str]:
+        """How often each thing was done."""
+        return Counter(name for (name,) in self._file.execute("SELECT name FROM effect"))
+
+    def line_of(self, name: str) -> int:
+        """The line of something that was done exactly once."""
+        [(line,)] = self._file.execute("SELECT line FROM effect WHERE name = ?", (name,)).fetchall()
+        assert isinstance(line, int)
+        return line
+
+    def close(self) -> None:
+        self._file.close()
