@@ -44,18 +44,18 @@ CLAUSES = (
     Requirement("CON-5", "input schemas are closed by default, nothing is coerced, formats are enforced, defaults are applied before the fingerprint"),
     Requirement("CON-6", "marked fields: payloads encrypted per tenant, keyed commitments in the log, neither shown where they must not be"),
     Requirement("CON-7", "one decorator makes a Python function a tool: schema from hints, descriptions from the docstring, effect stated"),
-    Requirement("CON-8", "an imported tool is provisional with a conservative contract until an overlay states the truth", deferred=MCP),
+    Requirement("CON-8", "an imported tool is provisional with a conservative contract until an overlay states the truth"),
     Requirement("CON-9", "mutation class and approval mode are derived from effect, undo and reach by one total table"),
     # 2. catalog, discovery, versions
     Requirement("REG-1", "a namespace per upstream, no collisions, several versions side by side, a closed set of tool statuses"),
-    Requirement("REG-2", "MCP discovery negotiates, pages, skips and reports bad descriptors, applies changes atomically, in parallel, cached", deferred=MCP),
-    Requirement("REG-3", "a dead upstream's tools become unavailable, not deregistered, and return by themselves", deferred=MCP),
+    Requirement("REG-2", "MCP discovery negotiates, pages, skips and reports bad descriptors, applies changes atomically, in parallel, cached"),
+    Requirement("REG-3", "a dead upstream's tools become unavailable, not deregistered, and return by themselves"),
     Requirement("REG-4", "version specs resolve (exact, LATEST, 2.x, ^, ranges), sunset versions are refused, pins are honoured"),
     Requirement("REG-5", "schema compatibility is computed and a breaking change under a lesser bump is refused, naming each path"),
-    Requirement("REG-6", "deprecation goes from notice over warnings and usage reports to removal after a day of no use", deferred=MCP),
+    Requirement("REG-6", "deprecation goes from notice over warnings and usage reports to removal after a day of no use", partial="no migration of calls between tools of different names; usage is counted from the records on demand"),
     Requirement("REG-7", "a share of calls goes to a new version, compared side by side; a release is promoted or rolled back as one", deferred=LATER),
-    Requirement("REG-8", "imported descriptors are hashed into a lock file; a material change quarantines the tool until its diff is accepted", deferred=MCP),
-    Requirement("REG-9", "cached read-only aliases pass every gate and are dropped on policy promotion", deferred=MCP),
+    Requirement("REG-8", "imported descriptors are hashed into a lock file; a material change quarantines the tool until its diff is accepted"),
+    Requirement("REG-9", "cached read-only aliases pass every gate and are dropped on policy promotion"),
     # 3. life of a call
     Requirement("LIF-1", "six phases, none skippable, in one short file; no other module can reach execution"),
     Requirement("LIF-2", "the gates stand in one order, and an unauthorised caller learns nothing about a tool"),
@@ -72,12 +72,12 @@ CLAUSES = (
     # 5. identity and credentials
     Requirement("AUT-1", "every network request authenticates; no token is passed through", partial="JWT against JWKS comes with the milestone 'Identity'"),
     Requirement("AUT-2", "user, agent and call credentials only ever shrink in scope and life, and the act chain is kept", deferred=IDENTITY),
-    Requirement("AUT-3", "egress credentials by token exchange or provider, after authorisation only, visible nowhere", deferred=IDENTITY),
+    Requirement("AUT-3", "egress credentials by token exchange or provider, after authorisation only, visible nowhere", partial="tokens for MCP servers come from their own authorization servers, encrypted; no token exchange or Vault yet"),
     Requirement("AUT-4", "grants use globs where * stays in a segment and ** crosses; time-bound, refreshed, revocable, each decision audited", partial="globs and time bounds; live refresh, revocation and security events on repeated denials come with 'Identity'"),
     Requirement("AUT-5", "effective scope is the caller's scopes intersected with the required ones; chains never escalate"),
     Requirement("AUT-6", "tenants are isolated in every store, cache, key, metric and audit view"),
-    Requirement("AUT-7", "outside parties see opaque session ids, not agent ids", deferred=IDENTITY),
-    Requirement("AUT-8", "elevation is a time-bound grant by approval; expired egress credentials refuse before dispatch; secrets rotate live", deferred=IDENTITY),
+    Requirement("AUT-7", "outside parties see opaque session ids, not agent ids", partial="over MCP; other protocols hand out call ids only"),
+    Requirement("AUT-8", "elevation is a time-bound grant by approval; expired egress credentials refuse before dispatch; secrets rotate live", partial="an expired egress token is renewed or the call refused before dispatch; no elevation yet"),
     # 6. policy, risk, limits
     Requirement("POL-1", "a policy language over principal, tool, effect, arguments, environment, data and time, in validated, versioned bundles"),
     Requirement("POL-2", "default deny, also with no policy loaded; only dev with local auth loads the starter bundle, and says so"),
@@ -92,7 +92,7 @@ CLAUSES = (
     Requirement("APR-2", "the need is a set of roles and counts; nobody approves their own call", partial="M-of-N, roles, compliance and self-approval; bulk review, sorting and sampling come with 'People'"),
     Requirement("APR-3", "unanswered means denied at expiry, after escalation by fraction of the timeout"),
     Requirement("APR-4", "a grant binds operation, digest, fingerprint, approvers and expiry, is used once, and is given back by no effect"),
-    Requirement("APR-5", "approvals never depend on the client; a held call can be polled, waited for or called again, across restarts", deferred=MCP),
+    Requirement("APR-5", "approvals never depend on the client; a held call can be polled, waited for or called again, across restarts"),
     Requirement("APR-6", "every tool with undo none has a preview with a plan token, revalidated at execution"),
     Requirement("APR-7", "channels: console, CLI, webhook, email", deferred=PEOPLE),
     Requirement("APR-8", "a whole chain is approved once, each step consumes its slice, drift re-asks for the delta", deferred=PEOPLE),
@@ -104,7 +104,7 @@ CLAUSES = (
     Requirement("IDM-4", "claim before running, outcome before answering: at most one effect under duplicates, kills and stopped workers"),
     Requirement("IDM-5", "the effect ledger: a dead worker's dispatched claim is unknown, settled by probe, upstream key or a person"),
     Requirement("IDM-6", "after its window a key replays while the outcome is kept, else it is expired; it never runs anew"),
-    Requirement("IDM-7", "the key is mapped onto what the upstream offers, and the observation states the strength achieved", partial="functions by argument or Invocation; headers and MCP meta come with those upstreams"),
+    Requirement("IDM-7", "the key is mapped onto what the upstream offers, and the observation states the strength achieved", partial="functions by argument or Invocation, MCP by _meta, argument or header; SQL markers come with that pack"),
     Requirement("IDM-8", "clock jumps neither reopen a window nor duplicate an effect"),
     # 9. execution
     Requirement("EXE-1", "the deadline is propagated, work is cancelled and not abandoned, a disconnect never cancels a dispatched write"),
@@ -118,7 +118,7 @@ CLAUSES = (
     Requirement("EXE-9", "bulkheads per upstream; connections and sessions are pooled and reused"),
     Requirement("EXE-10", "arguments never reach a shell, eval, or concatenated SQL or URL"),
     # 10. verification
-    Requirement("VER-1", "output is checked against its schema in one place; a read fails, a write is unknown until probed", partial="MCP's isError comes with 'MCP on both sides'"),
+    Requirement("VER-1", "output is checked against its schema in one place; a read fails, a write is unknown until probed", partial="MCP's isError and functions; HTTP and gRPC come with those upstreams"),
     Requirement("VER-2", "sanity predicates with severity: temporal, range, referential, cardinality, self-consistency"),
     Requirement("VER-3", "cross-tool consistency with tolerances and a way to resolve", deferred=LATER),
     Requirement("VER-4", "postconditions read the target back after the declared delay, compare, compensate or escalate"),
@@ -138,7 +138,7 @@ CLAUSES = (
     Requirement("AUD-4", "retention per tenant, export, erasure of payloads without breaking the proof"),
     Requirement("AUD-5", "nothing that executed is missing from the audit; an outcome that cannot be written is unknown, never done"),
     # 13. telemetry and health
-    Requirement("TEL-1", "W3C trace context on every protocol; a span per call with a child per phase; keys hashed", partial="over HTTP and JSON-RPC; MCP and gRPC come with those protocols"),
+    Requirement("TEL-1", "W3C trace context on every protocol; a span per call with a child per phase; keys hashed", partial="over HTTP, JSON-RPC and MCP; gRPC comes with that protocol"),
     Requirement("TEL-2", "the specified metrics, rates and evaluation metrics over OTLP and a Prometheus endpoint", partial="compensation success and tool_fallback_level come with sagas and fallbacks"),
     Requirement("TEL-3", "alerts for degradation, latency, timeout class, backlog, retries, runaway loops and cost", deferred=PEOPLE),
     Requirement("TEL-4", "health is 1 - (0.5 error + 0.3 latency + 0.2 timeout), fed to selection and fallback", deferred=PEOPLE),
@@ -158,10 +158,10 @@ CLAUSES = (
     Requirement("SAG-3", "a failed compensation alerts and gives an operator the journal and a way to resume", deferred=CHAINS),
     Requirement("SAG-4", "compensations are tested: do then undo is identity, or a person accepts it", deferred=CHAINS),
     # 16. selection
-    Requirement("SEL-1", "tools are shown in tiers: an index, schemas of the chosen, detail on demand", deferred=MCP),
+    Requirement("SEL-1", "tools are shown in tiers: an index, schemas of the chosen, detail on demand", partial="pinned tools and three to search, describe and call the rest; no token budgets yet"),
     Requirement("SEL-2", "tools are packed under a token budget, exact where small, greedy with a bound elsewhere", deferred=LATER),
     Requirement("SEL-3", "rules, lexical and semantic retrieval, a learned router and a model, layered", deferred=LATER),
-    Requirement("SEL-4", "health, trust, cost and policy influence ranking; what a principal may not use is never shown", deferred=LATER),
+    Requirement("SEL-4", "health, trust, cost and policy influence ranking; what a principal may not use is never shown", partial="what a principal may not use is never shown; health, trust and cost do not rank yet"),
     Requirement("SEL-5", "selection quality is measured on public tool-retrieval sets", deferred=LATER),
     # 17. repair
     Requirement("HEA-1", "repair is bounded, never touches permission, policy or key failures, and a repaired write is a new proposal", deferred=LATER),
@@ -175,7 +175,7 @@ CLAUSES = (
     # 19. ecosystem
     Requirement("ECO-1", "marketplace entries, searched by capability with constraints, ranked by fixed weights", deferred=LATER),
     Requirement("ECO-2", "trust from eight signals with decay, stages, provider limits, revocation that reaches everyone", deferred=LATER),
-    Requirement("ECO-3", "known inputs are replayed to detect drift; signs of abuse quarantine", deferred=LATER),
+    Requirement("ECO-3", "known inputs are replayed to detect drift; signs of abuse quarantine", partial="hidden instructions in descriptions are flagged; no trust marketplace yet"),
     # 20. built-in toolsets
     Requirement("FST-1", "files in a root jail that nothing escapes, with journal and undo", deferred=LATER),
     Requirement("GIT-1", "git on the agent's own branches only; protected branches are refused", deferred=LATER),
@@ -187,10 +187,10 @@ CLAUSES = (
     Requirement("DSK-1", "the same loop over a desktop session", deferred=LATER),
     Requirement("COM-1", "mail, chat, notification and ticket with draft, review, send and their policies", deferred=LATER),
     # 21. protocols
-    Requirement("PRO-1", "MCP server and client in both eras; the official conformance suite passes", deferred=MCP),
+    Requirement("PRO-1", "MCP server and client in both eras; the official conformance suite passes"),
     Requirement("PRO-2", "JSON-RPC, REST and gRPC for applications; the core knows no protocol", partial="JSON-RPC and REST; gRPC comes later"),
     Requirement("PRO-3", "OpenAPI documents and gRPC reflection import as tools", deferred=LATER),
-    Requirement("PRO-4", "an existing MCP client configuration is wrapped with one command that can undo itself", deferred=MCP),
+    Requirement("PRO-4", "an existing MCP client configuration is wrapped with one command that can undo itself"),
     # 22. test kit
     Requirement("TST-1", "holdfast test runs unit cases, behavioural contracts and chaos scenarios with a deploy-gate exit code", deferred=LATER),
     Requirement("TST-2", "contract inference: a tool watched in a sandbox gets a proposed contract with confidence", deferred=LATER),
@@ -215,7 +215,7 @@ CLAUSES = (
     Requirement("NAM-2", "the configuration keys; an unknown one is refused with the nearest known one"),
     Requirement("NAM-3", "the HTTP routes, bodies, headers and statuses", partial="/mcp and the console come with their milestones"),
     Requirement("NAM-4", "the fields of the observation JSON"),
-    Requirement("NAM-5", "tool names, _meta keys and errors over MCP", deferred=MCP),
+    Requirement("NAM-5", "tool names, _meta keys and errors over MCP"),
     Requirement("NAM-6", "the Python names: Gateway, tool, Effect, Undo, Principal, Observation, holdfast.testing"),
     # 26. figures
     Requirement("FIG-1", "one table of defaults in one file, each documented and tested"),

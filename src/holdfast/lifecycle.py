@@ -210,7 +210,7 @@ async def recorded(
 
 def _broke_inside(call: Call) -> Judged:
     text = "the gateway broke while running this call; the operator's log says why"
-    if call.writes and call.attempts:
+    if call.writes and (call.attempts or call.rerun_unknown):
         return Judged(status=Status.UNKNOWN, state=State.UNKNOWN, code=Code.OUTCOME_UNKNOWN, message=text)
     return Judged(status=Status.FAILED, state=State.NO_EFFECT, code=Code.INTERNAL, message=text)
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -45,6 +45,15 @@ class Report:
         }
 
 
+def told(unmet: Mapping[str, Sequence[str] | str]) -> str:
+    """One line for each finding; the suite's own report is a hundred times longer."""
+    return "\n".join(f"{name}: {why}" for name, whys in unmet.items() for why in _each(whys))
+
+
+def _each(whys: Sequence[str] | str) -> Sequence[str]:
+    return [whys] if isinstance(whys, str) else whys
+
+
 def required(revision: str, leg: Leg) -> list[str]:
     """The scenarios a revision of the protocol demands, as the suite itself lists them."""
     page = yaml.safe_load((packages() / PACKAGE / "requirements" / f"{revision}.yaml").read_text())
@@ -65,10 +74,10 @@ async def run(leg: Leg, *arguments: str, revision: str, results: Path) -> Report
         if process.returncode is None:
             process.kill()
             await process.wait()
-    return Report(_read(leg, results), said.decode(errors="replace"))
+    return Report(read(leg, results), said.decode(errors="replace"))
 
 
-def _read(leg: Leg, results: Path) -> dict[str, Outcome]:
+def read(leg: Leg, results: Path) -> dict[str, Outcome]:
     """A folder per scenario, named after it and the time."""
     found = {}
     for page in sorted(results.rglob("checks.json")):

@@ -5,7 +5,7 @@ import queue
 import re
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,9 +16,7 @@ ENDING_S = 15
 
 
 @contextmanager
-def started(
-    command: Sequence[str], says: str, log: Path, environment: Mapping[str, str] | None = None
-) -> Iterator[str]:
+def started(command: Sequence[str], says: str, log: Path) -> Iterator[str]:
     """The program runs while the block does; the value is what the pattern's group found in its output."""
     with log.open("w") as errors:
         process = subprocess.Popen(
@@ -28,7 +26,7 @@ def started(
             stderr=errors,
             text=True,
             cwd=ROOT,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(ROOT), **(environment or {})},
+            env=_environment(),
         )
     found: queue.Queue[str | None] = queue.Queue()
     reader = threading.Thread(target=_read, args=(process, re.compile(says), found))
@@ -38,6 +36,12 @@ def started(
     finally:
         _end(process)
         reader.join()
+
+
+def _environment() -> dict[str, str]:
+    """Nothing of what somebody has set for a Holdfast of their own; a traceback where one breaks."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
+    return {**kept, "HOLDFAST_DEBUG": "1", "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(ROOT)}
 
 
 def _read(process: "subprocess.Popen[str]", says: re.Pattern[str], found: queue.Queue[str | None]) -> None:

@@ -66,8 +66,8 @@ def accept(
                 _show(name, one)
             if not typer.confirm(f"accept as {by.user}?", default=False):
                 return None
-        for namespace, tool in chosen:
-            await gateway.accept(by, namespace, tool)
+        for (namespace, tool), one in chosen.items():
+            await gateway.accept(by, namespace, tool, one.digest)
         return [_joined(name) for name in chosen]
 
     done = with_gateway(config, accepted)

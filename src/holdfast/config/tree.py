@@ -45,7 +45,7 @@ class Section(BaseModel):
 
 class McpAuth(Section):
     type: Literal["oauth", "client_credentials"]
-    """`oauth`: people sign in with `holdfast login`; `client_credentials`: the gateway has its own account."""
+    """`oauth`: people sign in with `holdfast login`; `client_credentials`: the gateway has an account."""
     client_id: str | None = None
     """As registered there; the gateway registers itself when left out."""
     client_secret: str | None = Field(default=None, repr=False)
@@ -62,7 +62,7 @@ class McpAuth(Section):
 
 class McpServer(Section):
     command: Annotated[str, StringConstraints(min_length=1)] | None = None
-    """A program that speaks MCP over stdin and stdout."""
+    """A program that speaks MCP over stdin and stdout; looked for beside the gateway's own Python first."""
     args: tuple[str, ...] = ()
     """Its arguments."""
     env: dict[str, str] = Field(default={}, repr=False)
@@ -284,7 +284,7 @@ class Approvals(Section):
     chain: tuple[tuple[Name, ...], ...] = ()
     """Groups of roles: while nobody answers, each group may answer for the roles of those before it."""
     trusted_clients: tuple[Annotated[str, StringConstraints(min_length=1, max_length=128)], ...] = ()
-    """MCP clients, by the name they give, whose own dialogue may ask the person there for a `user` approval."""
+    """MCP clients, by the name they give, whose own dialogue may ask for a `user` approval."""
 
 
 class Mcp(Section):

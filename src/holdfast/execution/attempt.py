@@ -93,7 +93,7 @@ def judge(call: Call, work: "asyncio.Task[Any] | asyncio.Future[Any]") -> Result
     if error is None:
         return _answered(work.result())
     if isinstance(error, NoEffect):
-        return Broke(trace=Trace.NONE, code=error.code, message=str(error))
+        return Broke(trace=Trace.NONE, code=error.code, message=str(error), native=error.native)
     log.warning(
         "call %s: %s raised %s\n%s",
         call.id,
@@ -117,6 +117,7 @@ def judge(call: Call, work: "asyncio.Task[Any] | asyncio.Future[Any]") -> Result
         trace=Trace.NONE,
         code=code,
         message=f"{call.tool.contract.tool!r} failed; the log says why",
+        retry_after_ms=getattr(error, "retry_after_ms", None),
     )
 
 

@@ -38,6 +38,7 @@ class Broke:
     code: Code
     message: str
     retry_after_ms: int | None = None
+    native: Mapping[str, Any] | None = None
     late: asyncio.Task[Any] | None = None
     """Still running: its answer settles the operation when it comes."""
 

@@ -26,23 +26,37 @@ async def run(call: Call, runtime: Runtime) -> Result:
     breaker = runtime.breaker(call.tool.contract.tool)
     rest = breaker.admit()
     if rest is not None:
-        return Broke(
+        resting = Broke(
             trace=Trace.NONE,
             code=Code.DEPENDENCY_UNAVAILABLE,
             message=f"{call.tool.contract.tool!r} failed too often and is given a rest; nothing was sent",
             retry_after_ms=int(rest * 1000) + 1,
         )
-    result = await _tries(call, runtime)
+        return _doubted(call, resting, [])
+    tried: list[Result] = []
+    result = await _tries(call, runtime, tried)
     if call.attempts == 0:
         breaker.gave_up()
     elif isinstance(result, Broke) and result.code in _SICK:
         breaker.failed()
     else:
         breaker.succeeded()
-    return result
+    return _doubted(call, result, tried)
 
 
-async def _tries(call: Call, runtime: Runtime) -> Result:
+def _doubted(call: Call, result: Result, tried: list[Result]) -> Result:
+    """An attempt without effect proves nothing about one before it that was lost; IDM-5."""
+    lost = call.rerun_unknown or any(isinstance(r, Broke) and r.trace is Trace.UNKNOWN for r in tried)
+    if not (lost and isinstance(result, Broke) and result.trace is Trace.NONE):
+        return result
+    text = (
+        f"{result.message}; an earlier attempt may have had its effect. ask again with the same key, "
+        f"or settle it: holdfast settle {call.id} committed|no-effect"
+    )
+    return Broke(trace=Trace.UNKNOWN, code=Code.OUTCOME_UNKNOWN, message=text)
+
+
+async def _tries(call: Call, runtime: Runtime, tried: list[Result]) -> Result:
     contract = call.tool.contract
     safe = not call.writes or contract.honours_key
     retries = contract.runtime.max_retries if safe else 0
@@ -50,6 +64,7 @@ async def _tries(call: Call, runtime: Runtime) -> Result:
         retries = min(retries, call.retries)
     for number in range(1, retries + 2):
         result = await attempt(call, runtime, number)
+        tried.append(result)
         if isinstance(result, Ran) or result.late is not None or number > retries or call.cancelled:
             return result
         lost_write = result.code is Code.OUTCOME_UNKNOWN and safe

@@ -77,6 +77,7 @@ def _broken(result: Broke) -> Judged:
         code=result.code,
         message=result.message,
         retry_after_ms=result.retry_after_ms,
+        native=result.native,
     )
 
 

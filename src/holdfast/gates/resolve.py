@@ -29,11 +29,11 @@ async def resolve(call: Call, ports: Ports) -> Verdict:
     if call.earlier is None:
         return PASS
     call.id = call.earlier.call_id
-    if call.earlier.version != listing.tool.contract.version:
+    if call.earlier.version != call.tool.contract.version:
         pinned = ports.catalog.exact(name, call.earlier.version)
         if pinned is None:
             return Refusal(Code.TOOL_NOT_FOUND, no_such_tool(name))
-        call.version_problem = None
+        call.version_problem = call.asked_as = None
         _take(call, pinned)
     return PASS
 

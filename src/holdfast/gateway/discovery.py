@@ -163,10 +163,12 @@ class Discovery:
                 await self._clock.until(self._woken[name], defaults.LIVENESS_S)
             news, self._news[name] = self._news[name], set()
             old = self._clock.monotonic() - self._listed_at.get(name, float("-inf"))
-            if news - {"down"} or old >= defaults.DISCOVERY_TTL_S or self._misses[name]:
+            if news - {"down"} or old >= defaults.DISCOVERY_TTL_S:
                 alive = await self._look(name)
             else:
                 alive = await self._lives(name)
+                if alive and self._misses[name]:
+                    alive = await self._look(name)  # back again, perhaps with something else
             self._count(name, alive=alive)
             await self._clock.sleep(CALM_S)
 
@@ -215,6 +217,7 @@ class Discovery:
     # --- importing ------------------------------------------------------------------------
 
     async def _refresh(self, name: str) -> None:
+        self._news[name].clear()  # what was said until now is in the list that is asked for now
         snapshot = await self._upstreams[name].snapshot(LISTING_S)
         before = self._snapshots.get(name)
         self._listed_at[name] = self._clock.monotonic()

@@ -30,6 +30,7 @@ from holdfast.model.errors import Code, Forbidden, HoldfastError, NotFound, reme
 from holdfast.model.fields import FieldError
 from holdfast.model.observation import Observation, Status
 from holdfast.model.operation import Operation
+from holdfast.model.peer import Peer
 from holdfast.model.record import Entry, Proof, Use
 from holdfast.model.scopes import covers, covers_all
 from holdfast.model.vocabulary import State
@@ -107,6 +108,7 @@ class Gateway:
         """Find out what there is to serve; put the configured policies in force where none ever were."""
         if self._discovery is not None:
             await self._discovery.open(connect=connect)
+            policies.refit(self._ports.policy)
         await self._retiring.tend()
         promotion = self._ports.promotion
         if promotion is not None:
@@ -188,6 +190,12 @@ class Gateway:
             raise
         self._ports.attendance.answered(call, observation)
         return observation
+
+    def left(self, peer: Peer) -> None:
+        """A client went and took nothing back: what it called goes on, for its next equal call to get."""
+        for call, _ in self._live.values():
+            if call.proposal.peer is peer:
+                self._runtime.keep(handover.left(call, self._ports))
 
     async def delivered(self, by: Principal, call_id: str) -> None:
         """The client of a call with a `request_key` has its answer; nothing to be told of other calls."""
@@ -301,6 +309,10 @@ class Gateway:
         """Ask an MCP server for its list, for somebody who missed a tool of it; REG-2."""
         if self._discovery is not None and namespace in self._discovery.native.prefixes:
             await self._discovery.look_again(namespace)
+
+    @property
+    def policy_version(self) -> str:
+        return self._ports.policy.version
 
     def seal(self, principal: Principal, purpose: str, said: Mapping[str, Any], life_s: float) -> str:
         """A text that only this principal can hand back, and nobody else can read or change."""

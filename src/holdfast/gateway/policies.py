@@ -106,6 +106,13 @@ async def rollback(bundles: Bundles, by: str, note: str) -> Promoted:
     return back
 
 
+def refit(policy: Policy) -> None:
+    """Tools were found since the policies were read: fit them to what is there now."""
+    current = policy.current if isinstance(policy, Served) else policy
+    if isinstance(current, CedarPolicy):
+        current.read_catalog()
+
+
 def notes(config: Config, policy: Policy) -> list[str]:
     """What is to be said about the policies in force, at the start and by `doctor`."""
     current = policy.current if isinstance(policy, Served) else policy

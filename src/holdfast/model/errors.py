@@ -14,10 +14,10 @@ caller should retry what the table does not call retryable.
     └── NoEffect                  raised by a tool: it proves nothing happened
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Code(StrEnum):
@@ -155,11 +155,17 @@ class NoEffect(HoldfastError):
     """Raised by a tool that has done nothing: the key may be used again.
 
     `code` tells the caller why; without one it is SEMANTIC_INVALIDITY, which asks
-    for other arguments or facts.
+    for other arguments or facts. `native` is the error as its protocol gave it.
     """
 
-    def __init__(self, message: str, code: Code = Code.SEMANTIC_INVALIDITY) -> None:
+    def __init__(
+        self,
+        message: str,
+        code: Code = Code.SEMANTIC_INVALIDITY,
+        native: Mapping[str, Any] | None = None,
+    ) -> None:
         self.code = Code(code)
+        self.native = native
         super().__init__(message)
 
 

@@ -75,13 +75,15 @@ class CedarPolicy:
         self.subjects = subjects(self.catalog.list())
         report = check(self.bundle, self.subjects)
         self.policies = report.policies
-        self.problems: tuple[Problem, ...] = report.problems
-        self._broken = frozenset(problem.policy for problem in report.problems if problem.policy)
-        self._unreadable = [problem for problem in report.problems if not problem.policy]
+        # Without a single tool no policy fits anything, which is nobody's fault: they have not been found yet.
+        found = [problem for problem in report.problems if self.subjects or not problem.policy]
+        self.problems: tuple[Problem, ...] = tuple(found)
+        self._broken = frozenset(problem.policy for problem in found if problem.policy)
+        self._unreadable = [problem for problem in found if not problem.policy]
         self._shards: dict[str, Shard] = {}
         self._entities: dict[tuple[Any, ...], Entities] = {}
         self._judged: dict[tuple[tuple[Any, ...], bytes], Judgement] = {}
-        for problem in report.problems:
+        for problem in found:
             log.warning("policy %s: %s", self.version, problem)
 
     # --- the port -------------------------------------------------------------------------

@@ -83,6 +83,7 @@ OBSERVATION = record(
         "verification": FREE,
         "steps": FREE,
         "preview": FREE,
+        "native": FREE,
     },
     "What became of a call; the only thing a caller gets back.",
 )

@@ -1,7 +1,9 @@
 """What does a test of wrapping start with?"""
 
 import base64
+import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -39,6 +41,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     out.mkdir()
     monkeypatch.chdir(out)
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     for name in ("HOLDFAST_CONFIG", "HOLDFAST_DEBUG", "SENTRY_TOKEN", "TOKEN", "DATA_DIR", "PERPLEXITY_KEY"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path / "files"
@@ -57,4 +60,4 @@ def wrap(here: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Wrap]:
 
     yield command
     for path in Path.cwd().rglob("*"):
-        assert not path.is_file() or not any(mark in path.read_text() for mark in MARKS), path
+        assert not path.is_file() or not any(mark.encode() in path.read_bytes() for mark in MARKS), path

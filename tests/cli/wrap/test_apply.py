@@ -103,12 +103,17 @@ def test_over_http_the_entry_is_an_address_and_values_are_to_be_set(here: Path, 
     file = here / KINDS["Windsurf"]
     ended = wrap(file, "--no-connect", "--apply", "--serve", "http")
     entry = json.loads(file.read_text())["mcpServers"]["holdfast"]
-    assert entry == {"serverUrl": "http://127.0.0.1:8080/mcp"}
+    named = {"X-Holdfast-Agent": "windsurf"}
+    assert entry == {"serverUrl": "http://127.0.0.1:8080/mcp", "headers": named}
     assert "variables to set before 'holdfast serve'" in ended.out
     assert "TALK_TOKEN" in ended.out
     code = here / KINDS["Claude Code, project"]
     said = wrap(code, "--no-connect", "--serve", "http", "--json", "--out", "code").json
-    assert said["paste"]["mcpServers"]["holdfast"] == {"type": "http", "url": "http://127.0.0.1:8080/mcp"}
+    assert said["paste"]["mcpServers"]["holdfast"] == {
+        "type": "http",
+        "url": "http://127.0.0.1:8080/mcp",
+        "headers": {"X-Holdfast-Agent": "claude-code"},
+    }
 
 
 def test_claude_desktop_is_not_given_an_address_it_cannot_use(here: Path, wrap: Wrap) -> None:
@@ -178,6 +183,12 @@ def test_a_file_that_is_holdfast_already_needs_nothing(here: Path, wrap: Wrap) -
     file.write_text('{"mcpServers": {"gate": {"command": "/opt/holdfast", "args": ["stdio"]}}}')
     ended = wrap(file, "--apply")
     assert (ended.code, "'gate' is Holdfast already" in ended.out) == (0, True)
+
+
+def test_a_folder_that_cannot_be_written_is_told_as_such(here: Path, wrap: Wrap) -> None:
+    (here / "taken").write_text("a file")
+    ended = wrap(here / KINDS["Zed"], "--no-connect", "--out", here / "taken")
+    assert (ended.code, "cannot read or write" in ended.err) == (1, True)
 
 
 # --- whatever the file looks like --------------------------------------------------------------------------

@@ -114,6 +114,8 @@ def test_an_environment_file_is_referred_to_by_its_names(here: Path, wrap: Wrap)
 def test_user_and_project_servers_are_wrapped_apart(here: Path, wrap: Wrap) -> None:
     wrap(here / KINDS["Claude Code, user"], "--no-connect")
     assert written() == {"linear": {"url": "https://mcp.linear.app/sse", "transport": "sse"}}
+    said = wrap(here / KINDS["Claude Code, user"], "--no-connect").out
+    assert "projects./srv/shop.mcpServers has servers too; to wrap those: --project /srv/shop" in said
     nowhere = wrap(here / KINDS["Claude Code, user"], "--project", "/srv/none", "--no-connect")
     assert (nowhere.code, "no servers for the project '/srv/none'" in nowhere.err) == (2, True)
 

@@ -18,12 +18,20 @@ class Book:
             "CREATE TABLE IF NOT EXISTS effect "
             "(line INTEGER PRIMARY KEY, name TEXT NOT NULL, key TEXT NOT NULL)"
         )
+        self._file.execute("CREATE INDEX IF NOT EXISTS by_name ON effect (name)")
+        self._file.execute("CREATE INDEX IF NOT EXISTS by_key ON effect (key)")
 
     def act(self, name: str, key: str) -> int:
         """Do it, once more if it was done before; the number of the line that says so."""
         line = self._file.execute("INSERT INTO effect (name, key) VALUES (?, ?)", (name, key)).lastrowid
         assert line is not None
         return line
+
+    def asked(self, tool: str, name: str, key: str) -> tuple[int, bool]:
+        """Do it, `honoured-…` only once for a key; its line, and whether it was never done before."""
+        before = self.lines(key) if tool.startswith("honoured") else []
+        first = not self._file.execute("SELECT 1 FROM effect WHERE name = ?", (name,)).fetchone()
+        return before[0] if before else self.act(name, key), first
 
     def lines(self, key: str) -> list[int]:
         found = self._file.execute("SELECT line FROM effect WHERE key = ? ORDER BY line", (key,))

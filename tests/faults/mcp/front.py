@@ -14,6 +14,8 @@ from holdfast.servers.app import build
 from tests.faults.mcp.protocol import Json
 from tests.servers.serving import serving
 
+ROOT: Final = Path(__file__).parents[3]
+"""Where servers of these tests are started."""
 WRITE: Final[Json] = {
     "effect": "LOW_RISK_INTERNAL",
     "undo": "exact",

@@ -2,19 +2,22 @@
 
 Speaks either era. Every tool writes into the book first. Then, by the plan: the connection is dropped,
 nothing ever comes, HTTP says 500, or what comes is no answer. The second time it is asked for the same thing
-it answers well; tools called `honoured-…` do not act again then, all others do.
+it answers well; tools called `honoured-…` do not act again then, all others do. `patient` answers well too,
+when it may, and `dying` ends the process.
 
     GET /acted/NAME    answers once NAME was done        POST /release/NAME    lets `patient` answer for NAME
     GET /quiet         answers once nothing hangs
 """
 
 import asyncio
+import os
 import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import aiohttp
@@ -25,11 +28,12 @@ from tests.faults.mcp.book import Book
 from tests.faults.mcp.protocol import METHOD_NOT_FOUND, Era, Json, answer, done, error, introduction, tool
 
 HTML = "<!doctype html><title>502 Bad Gateway</title><h1>Bad Gateway</h1>"
+SESSION = "Mcp-Session-Id"
 SEEN = tool("seen", "key", "Look up whether what was asked for under a key was done.", "lines")
 
 
 def listed(numbers: int) -> list[Json]:
-    acting = [*plan.tools(numbers), "patient"]
+    acting = [*plan.tools(numbers), "patient", "dying"]
     return [SEEN, *(tool(name, "thing", "Do a thing and write it down.", "line") for name in acting)]
 
 
@@ -41,7 +45,6 @@ class Lossy:
         self.tools = listed(numbers)
         self._acted: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._released: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
-        self._asked: set[str] = set()
         self._hanging: dict[object, asyncio.Event] = {}
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -60,7 +63,7 @@ class Lossy:
         message = await request.json()
         method, params = message["method"], message.get("params", {})
         if "id" not in message:
-            self._stop(params)
+            self._stop(request, params)
             return web.Response(status=202)
         if method == "tools/call":
             return await self._call(request, message["id"], params)
@@ -68,7 +71,7 @@ class Lossy:
         if result is None:
             said = error(message["id"], METHOD_NOT_FOUND, f"there is no {method}")
             return web.json_response(said, status=404 if self.era == "modern" else 200)
-        session = {"Mcp-Session-Id": "one"} if method == "initialize" else {}
+        session = {SESSION: token_hex(8)} if method == "initialize" else {}
         return web.json_response(answer(message["id"], result), headers=session)
 
     async def _call(self, request: web.Request, number: Any, params: Json) -> web.StreamResponse:
@@ -76,21 +79,15 @@ class Lossy:
         if params["name"] == "seen":
             return self._well(number, {"lines": self.book.lines(arguments["key"])})
         name = arguments["thing"]
-        line, first = self._act(params["name"], name, key)
+        line, first = self.book.asked(params["name"], name, key)
+        self._acted[name].set()
+        if params["name"] == "dying":
+            os._exit(1)
         if params["name"] == "patient":
             await self._released[name].wait()
         elif first:
             return await self._lose(request, number, name, line)
         return self._well(number, {"line": line})
-
-    def _act(self, called: str, name: str, key: str) -> tuple[int, bool]:
-        """The line it is written in, and whether this is the first time it was asked for."""
-        before = self.book.lines(key) if called.startswith("honoured") else []
-        line = before[0] if before else self.book.act(name, key)
-        first = name not in self._asked
-        self._asked.add(name)
-        self._acted[name].set()
-        return line, first
 
     def _well(self, number: Any, data: Json) -> web.Response:
         return web.json_response(answer(number, done(self.era, data)))
@@ -103,12 +100,12 @@ class Lossy:
             case "drop":
                 return await self._drop(request, after_headers=variant % 2 == 0)
             case "hang":
-                return await self._hang(number)
+                return await self._hang(request, number)
             case "error" if variant % 2 == 0:
                 return web.Response(status=500, text="internal error")
             case "error":
                 return web.json_response(error(number, -32603, "internal error"), status=500)
-        return self._garbage(number, line, variant)
+        return self._garbage(number, name, line)
 
     async def _drop(self, request: web.Request, *, after_headers: bool) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "1000"})
@@ -119,9 +116,10 @@ class Lossy:
         request.transport.abort()
         return response
 
-    async def _hang(self, number: Any) -> web.StreamResponse:
+    async def _hang(self, request: web.Request, number: Any) -> web.StreamResponse:
         """Until the request is taken back: by its connection, or in the handshake era by a message."""
-        me, stopped = object() if self.era == "modern" else number, asyncio.Event()
+        me = object() if self.era == "modern" else (request.headers[SESSION], number)
+        stopped = asyncio.Event()
         self._hanging[me] = stopped
         self._quiet.clear()
         try:
@@ -132,20 +130,24 @@ class Lossy:
             if not self._hanging:
                 self._quiet.set()
 
-    def _stop(self, params: Json) -> None:
-        if (hanging := self._hanging.get(params.get("requestId"))) is not None:
+    def _stop(self, request: web.Request, params: Json) -> None:
+        if (hanging := self._hanging.get((request.headers[SESSION], params.get("requestId")))) is not None:
             hanging.set()
 
-    def _garbage(self, number: Any, line: int, variant: int) -> web.Response:
+    def _garbage(self, number: Any, name: str, line: int) -> web.Response:
         right = done(self.era, {"line": line})
-        return (
-            web.Response(text='{"jsonrpc": "2.0", "result": {', content_type="application/json"),
-            web.Response(text=HTML, content_type="text/html"),
-            web.json_response(answer(f"not-{number}", right)),
-            web.json_response({"jsonrpc": "2.0", "id": number, "result": "done"}),
-            web.json_response(answer(number, {**right, "structuredContent": {"row": line}})),
-            web.json_response([1, None, "done"]),
-        )[variant % 6]
+        match plan.garbage(name):
+            case "broken":
+                return web.Response(text='{"jsonrpc": "2.0", "result": {', content_type="application/json")
+            case "page":
+                return web.Response(text=HTML, content_type="text/html")
+            case "other id":
+                return web.json_response(answer(f"not-{number}", right))
+            case "other type":
+                return web.json_response({"jsonrpc": "2.0", "id": number, "result": "done"})
+            case "other answer":
+                return web.json_response(answer(number, {**right, "structuredContent": {"row": line}}))
+        return web.json_response([1, None, "done"])
 
     # --- for the test ---------------------------------------------------------------------
 
@@ -201,7 +203,8 @@ async def lossy(file: Path, era: Era, numbers: int) -> AsyncIterator[Running]:
             yield Running(f"{address}/mcp", book, control)
             book.close()
     finally:
-        process.terminate()
+        if process.returncode is None:
+            process.terminate()
         await process.wait()
 
 

@@ -9,6 +9,7 @@ from typing import Final, Literal
 Way = Literal["drop", "hang", "error", "garbage"]
 
 WAYS: Final[tuple[Way, ...]] = ("drop", "hang", "error", "garbage")
+GARBAGE: Final = ("broken", "page", "other id", "other type", "other answer", "list")
 SEED: Final = "lost response"
 
 KINDS: Final = ("plain", "probed", "honoured")
@@ -27,8 +28,17 @@ def way(name: str) -> Way:
 
 
 def variant(name: str) -> int:
-    """Each way has several; which one."""
+    """Some ways have several; which one."""
     return random.Random(f"{SEED} {name}").randrange(1 << 16)
+
+
+def misfits(name: str) -> bool:
+    """An answer as it should be, but for what it says."""
+    return way(name) == "garbage" and garbage(name) == "other answer"
+
+
+def garbage(name: str) -> str:
+    return GARBAGE[variant(name) % len(GARBAGE)]
 
 
 def kind_of(number: int) -> str:

@@ -13,6 +13,7 @@ from mcp.shared.exceptions import MCPError
 from tests.servers.serving import serving
 
 OBJECT = {"type": "object", "properties": {"name": {"type": "string"}}}
+HEADED = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
 
 
 class Bus(InMemorySubscriptionBus):
@@ -69,7 +70,7 @@ class Archive:
                     name=name,
                     title=name.title(),
                     description=f"{name} something in the archive",
-                    input_schema=OBJECT,
+                    input_schema=HEADED if name == "headed" else OBJECT,
                     annotations=t.ToolAnnotations(read_only_hint=True),
                     _meta={"archive/shelf": 7},
                 )

@@ -261,3 +261,29 @@ class TestMountedOneToOne:
             assert (await client.call_tool("find", {})).is_error is False
             assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["greet"]
             assert (await client.get_prompt("greet", {"name": "Ada"})).messages
+
+
+class TestHeaders:
+    @pytest.fixture
+    def archive(self) -> Archive:
+        found = Archive()
+        found.tools.append("headed")
+        return found
+
+    @requirement("PRO-1", "LIF-2")
+    async def test_headers_are_held_to_the_arguments_only_where_the_tool_is_yours(
+        self, served: Served, archive: Archive
+    ) -> None:
+        call = {"name": "archive__headed", "arguments": {"region": "eu"}}
+        async with speaking(served, MODERN) as line:
+            body, headers = line.request("tools/call", call)
+            async with line.post(body, {**headers, "mcp-param-region": "us"}) as response:
+                assert (await response.json())["error"]["code"] == -32020
+            async with line.post(body, {**headers, "mcp-param-region": "eu"}) as response:
+                assert "result" in await response.json()
+            line.headers["x-holdfast-user"] = "bob"
+            body, headers = line.request("tools/call", call)
+            async with line.post(body, {**headers, "mcp-param-region": "us"}) as response:
+                error = (await response.json())["error"]
+        assert (error["code"], "not yours" in error["message"]) == (-32602, True)
+        assert archive.asked == [("headed", {"region": "eu"})]

@@ -27,8 +27,8 @@ class Visit:
         head += [f"{name.replace('_', '-')}: {value}" for name, value in more.items()]
         self.writer.write("\r\n".join([*head, "", ""]).encode() + body)
 
-    def answer(self, number: Any = None, **result: Any) -> None:
-        body = {"jsonrpc": "2.0", "id": self.message.get("id") if number is None else number, "result": result}
+    def answer(self, **result: Any) -> None:
+        body = {"jsonrpc": "2.0", "id": self.message.get("id"), "result": result}
         self.reply(json.dumps(body).encode())
 
     def error(self, code: int, status: int = 200, message: str = "no") -> None:
@@ -83,7 +83,8 @@ class RogueHttp:
 
     async def _read(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Visit:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (h.partition(":") for h in head[1:] if h)}
+        lines = (line.partition(":") for line in head[1:] if line)
+        headers = {name.lower(): value.strip() for name, _, value in lines}
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         return Visit(head[0], headers, body, writer)
 
@@ -93,7 +94,7 @@ class RogueHttp:
         elif visit.method == "server/discover":
             visit.error(-32601, 404)
         elif visit.method == "initialize":
-            body = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "r"}}
+            body = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {}}
             message = {"jsonrpc": "2.0", "id": visit.message["id"], "result": body}
             visit.reply(json.dumps(message).encode(), mcp_session_id="s-1")
         elif visit.method.startswith("notifications/"):

@@ -14,7 +14,6 @@ from tests.upstreams.mcp.places import rogue_program, workshop_http
 from tests.upstreams.mcp.workshop import Workshop
 from tests.upstreams.mcp.worlds import ALL, LEGACY, MODERN, world
 
-
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
@@ -47,10 +46,19 @@ async def test_the_key_is_put_into_the_argument_the_upstream_knows(shop: McpUpst
     assert answer.data["arguments"] == {"text": "a", "note": "k-1"}
 
 
-@pytest.mark.parametrize("era", ["modern", "legacy"])
 @requirement("IDM-7")
-async def test_the_key_is_put_into_the_header_the_upstream_knows(era: str) -> None:
-    async with world(f"http-{era}") as shop:
+async def test_a_key_that_cannot_travel_as_the_contract_says_is_not_sent_without() -> None:
+    async with upstream(rogue_program()) as rogue:
+        with pytest.raises(NoEffect, match="has no headers"):
+            await rogue.invoke(
+                attempt("tool_0", key="k-1", idempotency={"upstream": "header", "name": "X-Key"})
+            )
+
+
+@pytest.mark.parametrize("name", ["http-modern", "http-legacy", "sse"])
+@requirement("IDM-7")
+async def test_the_key_is_put_into_the_header_the_upstream_knows(name: str) -> None:
+    async with world(name) as shop:
         promise = {"upstream": "header", "name": "Idempotency-Key"}
         answer = await shop.invoke(attempt("headers", key="k-1", idempotency=promise))
     assert answer.data["idempotency-key"] == "k-1"

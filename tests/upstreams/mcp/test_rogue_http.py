@@ -111,7 +111,8 @@ async def test_a_connection_that_breaks_after_the_request_leaves_it_open(legacy:
 @requirement("IDM-5")
 async def test_a_connection_that_breaks_within_the_answer_leaves_it_open(legacy: bool) -> None:
     async def act(visit: Visit) -> None:
-        visit.writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{")
+        visit.writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n")
+        visit.writer.write(b"content-length: 99\r\n\r\n{")
         await visit.writer.drain()
         raise ConnectionError
 

@@ -40,12 +40,11 @@ async def test_a_second_answer_is_dropped() -> None:
         assert (await rogue.invoke(attempt("tool_0"))).data == DONE
 
 
-@pytest.mark.parametrize("how", ["hang", "hang", "invalid"])
 @requirement("EXE-1")
-async def test_a_deadline_is_kept_while_others_are_answered(how: str) -> None:
+async def test_a_deadline_is_kept_while_others_are_answered() -> None:
     async with upstream(rogue_program()) as rogue:
         hanging = [asyncio.ensure_future(gives_up(rogue, "hang")) for _ in range(5)]
-        assert (await rogue.invoke(attempt("tool_0", {"how": how if how != "hang" else "fine"}))).data == DONE
+        assert (await rogue.invoke(attempt("tool_0"))).data == DONE
         await asyncio.gather(*hanging)
         assert (await rogue.invoke(attempt("tool_0"))).data == DONE
         assert rogue.starts == 1
@@ -220,14 +219,14 @@ async def test_a_program_that_answers_no_probe_is_started_again() -> None:
 async def test_a_process_that_reads_nothing_more_is_not_fed_without_end() -> None:
     async with upstream(rogue_program()) as rogue:
         await rogue.invoke(attempt("tool_0", {"how": "deaf"}))
-        text = "x" * 1_000_000
+        big = attempt("tool_0", {"text": "x" * 1_000_000})
+        unread = [asyncio.ensure_future(rogue.invoke(big)) for _ in range(20)]
+        told, _ = await asyncio.wait(unread, return_when=asyncio.FIRST_COMPLETED)
         with pytest.raises(NoEffect, match="has not read"):
-            for _ in range(20):
-                try:
-                    async with asyncio.timeout(0.01):
-                        await rogue.invoke(attempt("tool_0", {"text": text}))
-                except TimeoutError:
-                    continue
+            told.pop().result()
+        for work in unread:
+            work.cancel()
+        await asyncio.gather(*unread, return_exceptions=True)
 
 
 async def test_a_program_gets_few_variables_but_those_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.upstreams.mcp.upstream import McpUpstream
 from tests.requirements import requirement
-from tests.upstreams.mcp.callers import AT_ONCE, SOON_S, attempt, upstream
+from tests.upstreams.mcp.callers import AT_ONCE, SOON_S, attempt, until, upstream
 from tests.upstreams.mcp.places import rogue_program, workshop_http
 from tests.upstreams.mcp.workshop import Workshop
 
@@ -25,32 +25,23 @@ def descriptors() -> int:
 
 def children() -> set[int]:
     """Every process that is ours, zombies included."""
-    return {pid for pid, parent, _ in processes() if parent == os.getpid()}
+    return {pid for pid, parent, _, _ in processes() if parent == os.getpid()}
 
 
-def processes() -> Iterator[tuple[int, int, int]]:
+def processes() -> Iterator[tuple[int, int, int, str]]:
+    """Number, parent, group and state."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            yield int(entry.name), int(fields[1]), int(fields[2])
+            yield int(entry.name), int(fields[1]), int(fields[2]), fields[0]
 
 
 def of_group(group: int) -> set[int]:
-    return {pid for pid, _, found in processes() if found == group}
-
-
-async def until_gone(group: int) -> None:
-    """The kernel takes a moment to bury what was killed, and orphans are buried by others."""
-    async with asyncio.timeout(SOON_S):
-        while any(
-            b"Z" != (Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split() or [b"Z"])[0]
-            for pid in of_group(group)
-            if Path(f"/proc/{pid}/stat").exists()
-        ):
-            await asyncio.sleep(0)
+    """Its living members; who was killed and not buried yet has no more descriptors and no memory."""
+    return {pid for pid, _, found, state in processes() if found == group and state != "Z"}
 
 
 @requirement("PRO-1")
@@ -78,7 +69,7 @@ async def test_closing_ends_the_process_and_all_it_started(how: str) -> None:
         (leader,) = children() - before[1]
         if how == "parent":
             assert len(of_group(leader)) == 2
-    await until_gone(leader)
+    await until(lambda: not of_group(leader))
     assert (descriptors(), children(), threading.active_count()) == before
 
 
@@ -88,20 +79,15 @@ async def test_a_parent_that_dies_takes_its_children_along() -> None:
         (leader,) = children() - before
         with pytest.raises(ConnectionError):
             await rogue.invoke(attempt("tool_0", {"how": "die"}))
-        async with asyncio.timeout(SOON_S):
-            while rogue.starts < 2:
-                await asyncio.sleep(0)
-        await until_gone(leader)
+        await until(lambda: rogue.starts == 2 and not of_group(leader))
 
 
 async def test_closing_in_the_middle_of_a_start_leaves_nothing() -> None:
     before = descriptors(), children()
     rogue = McpUpstream("shop", rogue_program("silent"))
     rogue.start()
-    async with asyncio.timeout(SOON_S):
-        while children() == before[1]:
-            await asyncio.sleep(0)
-        await rogue.close()
+    await until(lambda: children() != before[1])
+    await rogue.close()
     assert (descriptors(), children()) == before
 
 
@@ -121,6 +107,4 @@ async def test_an_http_upstream_leaves_no_connection_or_task(era: str) -> None:
             await asyncio.gather(*(shop.invoke(attempt("echo")) for _ in range(10)))
         mine = {task for task in asyncio.all_tasks() - tasks if "upstream" in task.get_name()}
         assert mine == set()
-        async with asyncio.timeout(SOON_S):
-            while descriptors() > before:
-                await asyncio.sleep(0)
+        await until(lambda: descriptors() <= before)

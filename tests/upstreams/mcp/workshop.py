@@ -3,6 +3,7 @@
 Run as a program it serves stdio (`both` eras, or `legacy` alone); imported it is served over HTTP.
 """
 
+import os
 import sys
 import warnings
 from collections.abc import Mapping
@@ -90,8 +91,6 @@ class Workshop:
             case "crash":
                 sys.stderr.write(f"going down with {arguments.get('text', 'nothing')}\n")
                 sys.stderr.flush()
-                import os
-
                 os._exit(3)
             case "grow":
                 self.grown += 1
@@ -105,7 +104,7 @@ class Workshop:
                 return said({"text": "x" * (17 * 1024 * 1024)})
             case "broken":
                 raise RuntimeError("the bench broke")
-        raise MCPError(t.INVALID_PARAMS, f"no tool called {params.name} with {arguments.get('text', 'nothing')}")
+        raise MCPError(t.INVALID_PARAMS, f"no tool called {params.name} with {arguments.get('text')}")
 
     async def _wait(self) -> Any:
         self.waiting.set()
@@ -121,9 +120,10 @@ class Workshop:
             got = await ctx.session.elicit_form("Which color?", FORM, related_request_id=ctx.request_id)
             return said({"action": got.action, "content": got.content})
         if params.input_responses and params.request_state == "asked":
-            answer = params.input_responses["color"]
+            answer: Any = params.input_responses["color"]
             return said({"action": answer.action, "content": answer.content})
-        question = t.ElicitRequest(params=t.ElicitRequestFormParams(message="Which color?", requested_schema=FORM))
+        form = t.ElicitRequestFormParams(message="Which color?", requested_schema=FORM)
+        question = t.ElicitRequest(params=form)
         return t.InputRequiredResult(input_requests={"color": question}, request_state="asked")
 
     async def resources(self, ctx: Any, params: Any) -> t.ListResourcesResult:

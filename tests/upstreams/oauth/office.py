@@ -34,7 +34,8 @@ class Office:
 
     person: str = "alice"
     life_s: int = 3600
-    kind: str = "Bearer"
+    talkative: bool = False
+    """Refuses codes, and repeats them while it does."""
     down: bool = False
     hold: asyncio.Event | None = None
     """Refreshes wait for it."""
@@ -98,6 +99,8 @@ class Office:
     ) -> OAuthToken:
         self.used.add(authorization_code.code)
         del self.codes[authorization_code.code]
+        if self.talkative:
+            raise TokenError("invalid_grant", f"the code '{authorization_code.code}' is not wanted")
         return self.issue(client, authorization_code)
 
     async def load_refresh_token(
@@ -141,9 +144,8 @@ class Office:
         }
         self.tokens[access] = AccessToken(token=access, scopes=of.scopes, **about)
         self.refreshes[refresh] = RefreshToken(token=refresh, scopes=of.scopes, **about)
-        return OAuthToken.model_construct(
+        return OAuthToken(
             access_token=access,
-            token_type=self.kind,  # a wrong one, too
             refresh_token=refresh,
             expires_in=self.life_s,
             scope=" ".join(of.scopes),
@@ -203,5 +205,10 @@ def machine_office(office: Office, url: str, methods: list[str], resource: str) 
         )
         return JSONResponse({"access_token": access, "token_type": "bearer", "expires_in": office.life_s})
 
+    async def claim(request: Request) -> Response:
+        """Says that tokens for somebody else's server are given here."""
+        return JSONResponse({"resource": request.query_params["for"], "authorization_servers": [f"{url}/"]})
+
     known = "/.well-known/oauth-authorization-server"
-    return Starlette(routes=[Route(known, metadata), Route("/token", token, methods=["POST"])])
+    routes = [Route(known, metadata), Route("/claim", claim), Route("/token", token, methods=["POST"])]
+    return Starlette(routes=routes)

@@ -3,6 +3,8 @@
 import pytest
 
 from holdfast.model.errors import Code, NoEffect
+from holdfast.stores.keyring import Keyring
+from holdfast.stores.memory.tokens import MemoryTokens
 from holdfast.upstreams.mcp.oauth_client import Client
 from tests.requirements import requirement
 from tests.upstreams.oauth.world import ALICE, world
@@ -49,12 +51,14 @@ async def test_without_one_configured_it_goes_on_to_the_server_that_saw_it_first
         gateway = first.authorizer(client=ROBOT)
         assert await first.call(gateway) == (200, "robot")
         first.office.revoke("robot")
-        there = second.url.replace("/mcp", "/.well-known/oauth-protected-resource/mcp")
-        moved = f'Bearer resource_metadata="{there}"'
+        moved = f'Bearer resource_metadata="{second.issuer}/claim?for={first.url}"'
         await gateway.headers(ALICE)
         with pytest.raises(NoEffect):
             await gateway.challenged(ALICE, 401, moved)
         assert second.office.asked == []
+        naive = first.authorizer(MemoryTokens(Keyring()), client=ROBOT)
+        assert await naive.challenged(ALICE, 401, moved), "who has met nobody yet believes the claim"
+        assert second.office.asked == ["client_credentials by client_secret_post"]
 
 
 async def test_a_wrong_secret_is_told_apart_from_a_server_that_is_down() -> None:

@@ -59,6 +59,26 @@ async def test_a_token_that_is_refused_early_is_renewed_once() -> None:
         assert w.office.count("refresh_token") == 1
 
 
+async def test_a_refusal_that_comes_late_speaks_of_the_token_that_was_sent() -> None:
+    async with world() as w:
+        await w.sign_in()
+        gateway = w.authorizer()
+
+        async def request(refused: asyncio.Event) -> bool:
+            await gateway.headers(ALICE)
+            await refused.wait()
+            return await gateway.challenged(ALICE, 401, "Bearer")
+
+        soon, late = asyncio.Event(), asyncio.Event()
+        first, second = asyncio.create_task(request(soon)), asyncio.create_task(request(late))
+        await asyncio.sleep(0)
+        soon.set()
+        assert await first is True
+        late.set()
+        assert await second is True, "there is a newer token to try"
+        assert w.office.count("refresh_token") == 1
+
+
 @requirement("AUT-8")
 async def test_a_renewed_token_that_is_refused_too_is_not_renewed_for_ever() -> None:
     async with world() as w:

@@ -30,6 +30,8 @@ from tests.upstreams.oauth.office import Office, machine_office
 ALICE = "acme/alice/desk-agent"
 HERE = "http://127.0.0.1:7777/callback"
 VERSION = "2026-07-28"
+STUCK_S = 60.0
+"""A test that waits for what never comes fails, and does not hang."""
 
 
 @dataclass
@@ -92,6 +94,13 @@ class World:
 async def world(*, machines: list[str] | None = None) -> AsyncIterator[World]:
     """`machines`: the authorization server knows programs only, and takes their secrets in these ways."""
     office = Office()
+    async with asyncio.timeout(STUCK_S):
+        async with _made(office, machines) as made:
+            yield made
+
+
+@asynccontextmanager
+async def _made(office: Office, machines: list[str] | None) -> AsyncIterator[World]:
     with _listener() as there, _listener() as here:
         issuer, url = f"http://127.0.0.1:{_port(there)}", f"http://127.0.0.1:{_port(here)}/mcp"
         server = machine_office(office, issuer, machines, url) if machines else office.app(issuer)

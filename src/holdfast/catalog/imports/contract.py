@@ -1,6 +1,8 @@
 """Which contract does an imported tool get: before anybody has said what it does, and after?"""
 
+import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from holdfast.catalog.document import from_mapping
@@ -16,6 +18,7 @@ MAX_DESCRIPTION = 4096
 """Characters of a contract's description; the native one is shown whole."""
 UNSEEN = "0.0.0"
 """Version of a tool nobody has accepted yet: it stands for the name and can do nothing."""
+_REMEMBERED_LENGTH = 65_536
 EXTRA = frozenset({"hidden", "pinned"})
 """Overlay keywords about listing, not about the contract."""
 
@@ -38,8 +41,14 @@ def build(
     """The contract with what the overlay states; raises SchemaError or AdmissionError.
 
     A tool whose effect is stated is active: its conservative parts are dropped, and the class table holds for
-    what the overlay says.
+    what the overlay says. Made once for the same words: a list that did not change costs little.
     """
+    text = json.dumps([namespace, descriptor, version, stated, trust_annotations])
+    return _remembered(text) if len(text) <= _REMEMBERED_LENGTH else _built(text)
+
+
+def _built(text: str) -> Contract:
+    namespace, descriptor, version, stated, trust_annotations = json.loads(text)
     document = _document(namespace, descriptor, version, trust_annotations=trust_annotations)
     said = {word: value for word, value in stated.items() if word not in EXTRA}
     if "effect" in said:
@@ -52,6 +61,9 @@ def build(
     said.setdefault("version", version)
     fill(document, said, namespace)
     return from_mapping(document, f"{namespace}.{document['identity']['name']}")
+
+
+_remembered = lru_cache(maxsize=2048)(_built)
 
 
 def placeholder(namespace: str, native: str) -> Contract:

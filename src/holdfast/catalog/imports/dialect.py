@@ -12,7 +12,21 @@ from holdfast.model.canonical import SAFE_INTEGER
 
 _TYPES = frozenset({"null", "boolean", "object", "array", "number", "string", "integer"})
 _OLD = ("draft-03", "draft-04", "draft-06", "draft-07")
+_NEWER = frozenset(
+    {
+        "$dynamicRef",
+        "dependentRequired",
+        "dependentSchemas",
+        "maxContains",
+        "minContains",
+        "prefixItems",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    }
+)
+"""Of no meaning to a validator of an old draft."""
 _BESIDE = ("$ref", "$defs", "definitions", "description", "title")
+_MAY_BE_NULL = ("const", "default")
 _MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
 _CONDITIONS = ("if", "then", "else")
@@ -45,7 +59,10 @@ class Reading:
         if not isinstance(given, dict):
             self.laxer = True
             return {}
-        found = {key: value for key, value in given.items() if value is not None}
+        found = {key: value for key, value in given.items() if value is not None or key in _MAY_BE_NULL}
+        if self._old:
+            found = {key: value for key, value in found.items() if key not in _NEWER}
+        self.laxer = self.laxer or len(found) < len(given) or given.get("nullable") is True
         if self._old and "$ref" in found:  # up to draft 7, what stands beside a reference does not count
             found = {key: value for key, value in found.items() if key in _BESIDE}
         _modernise(found)

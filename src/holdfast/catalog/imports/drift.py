@@ -110,7 +110,8 @@ def _lines(value: Any, path: tuple[str | int, ...]) -> Iterator[str]:
             shown = visible(line)
             yield from (f"    {part}" for part in textwrap.wrap(shown, _WIDTH, drop_whitespace=False) or [""])
     else:
-        yield f"{_place(path)}: {visible(json.dumps(value, ensure_ascii=False))}"
+        plain = visible(value) if isinstance(value, str) else value
+        yield f"{_place(path)}: {json.dumps(plain, ensure_ascii=False)}"
 
 
 def _place(path: tuple[str | int, ...]) -> str:

@@ -64,17 +64,23 @@ def _unfit(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _unsafe(tree: Tree) -> set[str]:
-    """Members with a default in objects that more than one subschema judges, or that count their members."""
-    found: set[str] = set()
+    """Where no default is filled in: in parts, and all below objects that are judged in several places."""
+    found = {
+        link.target for links in tree.in_place.values() for link in links
+    }  # a part need not fit the whole
+    queue: list[str] = []
     for together in _groups(tree):
         said = [tree.at[place] for place in together if isinstance(tree.at[place], dict)]
         judges = [schema for schema in said if _OF_OBJECTS & schema.keys()]
         if len(judges) > 1 or any(_COUNTING & schema.keys() for schema in said):
-            links = (
-                link for place in together for link in tree.children[place] if link.keyword == "properties"
-            )
-            found.update(part for link in links for part in tree.parts(link.target, ("$ref", "allOf")))
-    return found
+            queue.extend(link.target for place in together for link in tree.children[place])
+    seen: set[str] = set()
+    while queue:
+        place = queue.pop()
+        if place not in seen:
+            seen.add(place)
+            queue.extend(link.target for link in (*tree.children[place], *tree.in_place[place]))
+    return found | seen
 
 
 def _groups(tree: Tree) -> Iterator[set[str]]:

@@ -14,14 +14,14 @@ from holdfast.model.vocabulary import Effect, Undo
 
 _VERBS = {
     Effect.READ_ONLY: """
-        check compare count describe diff download echo exists explain fetch find get grep head help
-        info inspect list lookup ls peek ping preview query read resolve retrieve search show stat
-        status summarize tail tree validate view watch""",
+        calculate check compare compute convert count describe diff download echo exists explain fetch
+        find get grep head help info inspect list lookup ls peek ping preview query read resolve
+        retrieve search show stat status summarize tail tree validate view watch""",
     Effect.MEDIUM_RISK_WRITE: """
         add append apply archive assign attach change checkout clone close comment commit copy create
         disable duplicate edit enable fork import insert label link lock make mark merge mkdir modify
-        move open patch pin put rebase rename reopen replace reset restore save set share stage store
-        sync tag toggle touch unlock update upload upsert write""",
+        move patch pin put rebase rename reopen replace reset restore save set share stage store sync
+        tag toggle touch unlock update upload upsert write""",
     Effect.HIGH_RISK_EXTERNAL: """
         bash book call cancel charge click command delete deploy email erase eval exec execute fill
         forward install invite kill mail navigate notify order post publish push reject release remove
@@ -54,11 +54,10 @@ def infer(descriptor: Mapping[str, Any], *, trust_annotations: bool) -> Guess:
         effect = _most(hinted)
         reasons = tuple(f"{why}, and this upstream's annotations are trusted" for _, why in hinted)
         return Guess(effect, Undo.NONE, reasons, trusted=True)
-    told = list(_told(descriptor))
-    found = told + hinted
+    found = [*_told(descriptor), *hinted]
     if not found:
         return Guess(Effect.HIGH_RISK_EXTERNAL, Undo.NONE, ("nothing says what it does",), trusted=False)
-    return Guess(_guessed(told, hinted), _undo(descriptor), tuple(why for _, why in found), trusted=False)
+    return Guess(_most(found), _undo(descriptor), tuple(why for _, why in found), trusted=False)
 
 
 def read_only(descriptor: Mapping[str, Any]) -> bool:
@@ -101,15 +100,8 @@ def _told(descriptor: Mapping[str, Any]) -> Iterator[tuple[Effect, str]]:
         yield _EFFECT[word], f"its description begins with '{word}'"
 
 
-def _guessed(told: list[tuple[Effect, str]], hinted: list[tuple[Effect, str]]) -> Effect:
-    """The gravest of what is told; a hint alone, which nobody vouches for, never says less than a write."""
-    if told:
-        return _most(told + [h for h in hinted if h[0].writes])
-    most = _most(hinted)
-    return most if most.writes else Effect.HIGH_RISK_EXTERNAL
-
-
 def _most(found: list[tuple[Effect, str]]) -> Effect:
+    """The gravest of all that is said: a hint that it only reads does not take back what its name says."""
     return max((effect for effect, _ in found), key=lambda effect: effect.rank)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from holdfast.catalog.imports import lockfile
 from holdfast.catalog.imports.names import local_name
-from holdfast.model.errors import NotFound
+from holdfast.model.errors import ConfigError, NotFound
 
 KEPT = 5
 """Earlier versions kept beside the current one, so that an old key still finds its contract."""
@@ -90,11 +90,14 @@ class Lock:
     def save(self, path: str | Path) -> "Lock":
         """Write what changed since it was read, over what others wrote meanwhile; what the file says now."""
         file = Path(path)
-        with lockfile.held(file):
-            there = lockfile.read(file, _entry)
-            merged = merge(self.base, self.upstreams, there)
-            if merged != there or not file.exists():
-                lockfile.write(file, {name: _tree(tools) for name, tools in merged.items()})
+        try:
+            with lockfile.held(file):
+                there = lockfile.read(file, _entry)
+                merged = merge(self.base, self.upstreams, there)
+                if merged != there or not file.exists():
+                    lockfile.write(file, {name: _tree(tools) for name, tools in merged.items()})
+        except OSError as error:
+            raise ConfigError(f"cannot write the lock file '{file.name}': {error.strerror}") from None
         return Lock(merged, merged)
 
     @property
@@ -110,20 +113,6 @@ class Lock:
         if tool in tools:
             return tool, tools[tool]
         return next(((native, one) for native, one in tools.items() if local_name(native) == tool), None)
-
-    def pending(self, namespace: str) -> dict[str, Pending]:
-        """What waits for an operator, by contract name."""
-        waiting = {local_name(native): entry.pending for native, entry in self.tools(namespace).items()}
-        return {name: one for name, one in waiting.items() if one is not None and one.accepted_by is None}
-
-    def descriptors(self, namespace: str) -> list[Mapping[str, Any]]:
-        """What the upstream offered when it was last looked at, as far as anything of it was kept."""
-        found: list[Mapping[str, Any]] = []
-        for entry in self.tools(namespace).values():
-            last = entry.pending or entry.current
-            if last is not None:
-                found.append(last.descriptor)
-        return found
 
     def having(self, namespace: str, entries: Tools) -> "Lock":
         """With these entries put in or replaced."""

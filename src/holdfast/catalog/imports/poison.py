@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from holdfast.catalog.imports.characters import bidi, controls, deceptive, hidden, latin, visible
@@ -19,6 +20,7 @@ Degree = Literal["hidden", "instruction", "note"]
 
 _MAX = 50
 _SHOWN = 80
+_REMEMBERED_LENGTH = 4096
 _FAR = r"[^.!?]{0,60}"
 
 _SECRETS = r"api[ _-]?keys?|passwords?|credentials?|private keys?|environment variables"
@@ -75,6 +77,8 @@ _ORDERS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 )
 _BLOB = re.compile(r"[A-Za-z0-9+/_-]{120,}={0,2}")
 _PUSHED = re.compile(r"[ \t\u00a0]{60,}|(\r?\n[ \t]*){15,}")
+_NAME = re.compile(r"[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)+|[a-z]+[A-Z]\w+")
+"""A name of several words; one of a single word is usually just that word."""
 _UNREAD = frozenset({"icons", "_meta"})
 """Not shown to a model; looked at for hidden characters only."""
 
@@ -93,8 +97,11 @@ class Suspicion:
 def suspicions(text_or_descriptor: Any, others: Collection[str] = ()) -> list[Suspicion]:
     """What in a text, or anywhere in a descriptor, does not belong there. `others`: names of other tools."""
     found: list[Suspicion] = []
+    names = frozenset(others)
     for path, text in _texts(text_or_descriptor):
-        found.extend(_of_text(pointer(path), text, others, read=not path or path[0] not in _UNREAD))
+        read = not path or path[0] not in _UNREAD
+        look = _remembered if len(text) <= _REMEMBERED_LENGTH else _of_text
+        found.extend(Suspicion(pointer(path), degree, what) for degree, what in look(text, names, read))
         if len(found) >= _MAX:
             break
     return found[:_MAX]
@@ -113,25 +120,30 @@ def _texts(value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
             stack.extend(((*path, index), member) for index, member in reversed(list(enumerate(item))))
 
 
-def _of_text(path: str, text: str, others: Collection[str], *, read: bool) -> Iterator[Suspicion]:
-    yield from (Suspicion(path, "hidden", what) for what in _unseen(text))
+def _of_text(text: str, others: frozenset[str], read: bool) -> list[tuple[Degree, str]]:
+    found: list[tuple[Degree, str]] = [("hidden", what) for what in _unseen(text)]
     if not read:
-        return
+        return found
     seen = latin(unicodedata.normalize("NFKC", "".join(c for c in text if not any(hidden(c)))))
+    found += [("instruction", what) for what in _orders(text, seen)]
+    names = sorted(others & {*_NAME.findall(seen)})
+    return found + [("note", f"speaks of the tool '{name}' of another upstream") for name in names]
+
+
+_remembered = lru_cache(maxsize=4096)(_of_text)
+
+
+def _orders(text: str, seen: str) -> Iterator[str]:
+    flat = re.sub(r"[ \t\r\n]+", " ", seen)
     for what, pattern in _ORDERS:
-        if match := pattern.search(re.sub(r"[ \t\r\n]+", " ", seen)):
-            yield Suspicion(path, "instruction", f"{what}: '{_excerpt(match[0])}'")
+        if match := pattern.search(flat):
+            yield f"{what}: '{_excerpt(match[0])}'"
     if blob := next((b for b in _BLOB.findall(seen) if _encoded(b)), None):
-        yield Suspicion(path, "instruction", f"carries an encoded payload: '{_excerpt(blob)}'")
+        yield f"carries an encoded payload: '{_excerpt(blob)}'"
     if _PUSHED.search(text):
-        yield Suspicion(path, "instruction", "pushes text out of sight with blanks")
+        yield "pushes text out of sight with blanks"
     for word in deceptive(text)[:1]:
-        yield Suspicion(
-            path, "instruction", f"writes a word in letters that only look so: '{_excerpt(word)}'"
-        )
-    for name in others:
-        if len(name) > 3 and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", seen):
-            yield Suspicion(path, "note", f"speaks of the tool '{visible(name)}' of another upstream")
+        yield f"writes a word in letters that only look so: '{_excerpt(word)}'"
 
 
 def _unseen(text: str) -> Iterator[str]:

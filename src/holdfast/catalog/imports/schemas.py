@@ -62,4 +62,4 @@ def _examined(schema: dict[str, Any]) -> dict[str, Any]:
     if reasons := examine(bare):
         raise SchemaError("; ".join(reasons[:5]))
     filled = fillable.without_unfit(schema)
-    return bare if examine(filled) else filled
+    return bare if filled != bare and examine(filled) else filled

@@ -8,6 +8,9 @@ from holdfast.catalog.references import Known, readings
 from holdfast.model.contract import Contract
 from holdfast.model.errors import AdmissionError
 
+_REMEMBERED = 4096
+_PASSED: set[tuple[str, str]] = set()
+
 
 def stand_together(intake: Intake, known: Known) -> None:
     """Refuse what cannot be admitted, one tool at a time, until nothing left relies on what was refused."""
@@ -40,6 +43,21 @@ def _faults(intake: Intake, tool: Taken, known: Known) -> list[str]:
 
 
 def _admission_faults(version: Version, known: Known) -> list[str]:
+    """Remembered for a contract that stands alone and passed: it passes again."""
+    contract = version.contract
+    alone = contract.transactional.compensation is None and not any(readings(contract))
+    key = (contract.digest, contract.identity.model_dump_json())
+    if alone and key in _PASSED:
+        return []
+    faults = _looked_at(version, known)
+    if alone and not faults:
+        if len(_PASSED) >= _REMEMBERED:
+            _PASSED.clear()
+        _PASSED.add(key)
+    return faults
+
+
+def _looked_at(version: Version, known: Known) -> list[str]:
     try:
         admit_all([offer(version)], known)
     except AdmissionError as error:

@@ -25,6 +25,11 @@ class Client:
     url: str | None = "url"
     """What it calls the address of a remote server; None: this file holds local ones only."""
 
+    @property
+    def agent(self) -> str:
+        """What it is called in records and approvals."""
+        return re.sub(r"[^a-z0-9]+", "-", self.name.lower())
+
     def local(self, command: str, args: list[str], env: dict[str, str]) -> dict[str, Any]:
         entry: dict[str, Any] = {"type": "stdio"} if self.typed else {}
         return {**entry, "command": command, "args": args, **({"env": env} if env else {})}
@@ -32,7 +37,8 @@ class Client:
     def remote(self, address: str) -> dict[str, Any]:
         if self.url is None:
             raise ConfigError(f"{self.name} knows no addresses in this file; use --serve stdio")
-        return {**({"type": "http"} if self.typed else {}), self.url: address}
+        named = {"headers": {"X-Holdfast-Agent": self.agent}}
+        return {**({"type": "http"} if self.typed else {}), self.url: address, **named}
 
 
 CLAUDE_DESKTOP = Client("Claude Desktop", url=None)

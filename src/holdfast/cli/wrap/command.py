@@ -2,12 +2,17 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from holdfast.cli.exits import Exit
 from holdfast.cli.options import Json
 from holdfast.cli.screen import show, show_json, text
+from holdfast.model.errors import HoldfastError
+
+if TYPE_CHECKING:
+    from holdfast.cli.wrap.work import Order
 
 
 class Served(StrEnum):
@@ -39,27 +44,39 @@ def wrap(
 ) -> None:
     """Wrap the MCP servers of a client's file; FILE itself is changed with --apply only."""
     from holdfast.cli.wrap.applied import Trail
-    from holdfast.cli.wrap.screen import tell
-    from holdfast.cli.wrap.work import Order, already, work
+    from holdfast.cli.wrap.work import Order, already
 
     trail = Trail(file.absolute())
-    if undo:
-        done = trail.undo().value
-    elif (said := already(trail, project)) is not None:
-        done = said
-    else:
-        order = Order(trail, out.absolute(), project, serve.value, apply=apply, connect=not no_connect)
-        result = work(order)
-        if as_json:
-            show_json(result.json())
+    try:
+        if undo:
+            _say(file, trail.undo().value, as_json)
+        elif (said := already(trail, project)) is not None:
+            _say(file, said, as_json)
         else:
-            tell(result)
-        if apply and not result.applied:
-            from holdfast.cli.exits import Exit
+            _wrap(
+                Order(trail, out.absolute(), project, serve.value, apply=apply, connect=not no_connect),
+                as_json,
+            )
+    except OSError as error:
+        what = (error.strerror or str(error)).lower()
+        raise HoldfastError(f"cannot read or write {str(error.filename)!r}: {what}") from None
 
-            raise typer.Exit(Exit.FAILED)
-        return
+
+def _wrap(order: "Order", as_json: bool) -> None:
+    from holdfast.cli.wrap.screen import tell
+    from holdfast.cli.wrap.work import work
+
+    result = work(order)
     if as_json:
-        show_json({"file": str(trail.file), "done": done})
+        show_json(result.json())
+    else:
+        tell(result)
+    if order.apply and not result.applied:
+        raise typer.Exit(Exit.FAILED)
+
+
+def _say(file: Path, done: str, as_json: bool) -> None:
+    if as_json:
+        show_json({"file": str(file.absolute()), "done": done})
     else:
         show(text((done, "bold green"), f"  {file}"))

@@ -35,14 +35,20 @@ async def _all(plan: Plan, config: "Config") -> dict[str, Listed]:
     return {one.namespace: listed for one, listed in zip(plan.wrapped, found, strict=True)}
 
 
+class _Unready(Exception):
+    """It did not come up; says why."""
+
+
 async def _one(plan: Plan, one: Wrapped, config: "Config") -> Listed:
+    from holdfast.upstreams.mcp.errors import Garbage, Refused, Unsent  # MCP takes a second to import
+
     used = [r for name, r in plan.references.given.items() if f"${{{name}}}" in str(one.settings)]
     if unknown := [reference.name for reference in used if reference.value is None]:
         told = f"only the client knows {', '.join(unknown)}; set it here and run this again"
         return Listed(reached=False, faults=(told,))
     try:
         snapshot = await _snapshot(one.namespace, config)
-    except Exception as error:
+    except (_Unready, TimeoutError, OSError, Unsent, Refused, Garbage) as error:
         return _unreached(one, _without(str(error) or type(error).__name__, used))
     guesses = tuple(_guess(tool) for tool in snapshot.tools if isinstance(tool.get("name"), str))
     faults = tuple(_without(fault, used) for fault in snapshot.faults)
@@ -51,13 +57,12 @@ async def _one(plan: Plan, one: Wrapped, config: "Config") -> Listed:
 
 async def _snapshot(namespace: str, config: "Config") -> "Snapshot":
     from holdfast.gateway.mcp import mcp_upstream
-    from holdfast.model.errors import HoldfastError
 
     upstream = mcp_upstream(namespace, config.upstreams[namespace], config)
     upstream.start()
     try:
         if not await upstream.ready(PATIENCE_S):
-            raise HoldfastError(upstream.last_error or f"it did not answer within {PATIENCE_S:g} s")
+            raise _Unready(upstream.last_error or f"it did not answer within {PATIENCE_S:g} s")
         return await upstream.snapshot(PATIENCE_S)
     finally:
         await upstream.close()

@@ -49,18 +49,26 @@ def _entry(namespace: str, guess: Guess) -> Iterator[str]:
     from holdfast.catalog.imports.names import local_name
     from holdfast.cli.screen import visible
 
-    # A JSON string is a YAML one, whatever is in it. A name that reads as a pattern would speak of others.
-    name = json.dumps(local_name(guess.tool) if re.search(r"[*?\[]", guess.tool) else guess.tool)
+    # A name that reads as a pattern would speak of others, so it is given as ours.
+    name = _key(local_name(guess.tool) if re.search(r"[*?\[]", guess.tool) else guess.tool)
     why = visible(guess.reason).replace("\n", " ")
     if guess.effect == READS:
-        yield f"  {name}: {{effect: READ_ONLY}} # {why}\n"
+        yield f"  # {why}\n  {name}: {{effect: READ_ONLY}}\n"
     elif guess.effect in WRITES:
-        yield f"  {name}: # {why}; you are asked each time\n"
+        yield f"  # {why}; you are asked each time\n  {name}:\n"
         yield f"    effect: {guess.effect}\n"
         yield "    undo: partial\n    floor: user\n    idempotency: none\n"
-        yield f"    manifest: [[{namespace}, UPDATE, unknown]]\n"
+        yield f'    manifest: [["{namespace}", UPDATE, unknown]]\n'
     else:
-        yield f"  {name}: {{}} # {guess.effect}: {why}; an operator is asked each time\n"
+        yield f"  # {guess.effect}: {why}; an operator is asked each time\n  {name}: {{}}\n"
+
+
+def _key(name: str) -> str:
+    """A JSON string is a YAML one, whatever is in it; a plain word needs no quotes."""
+    import yaml
+
+    plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) and yaml.safe_load(name) == name
+    return name if plain else json.dumps(name)
 
 
 def lock(plan: Plan, out: Path, listed: Mapping[str, Listed]) -> tuple[dict[Path, Fate], list[str]]:

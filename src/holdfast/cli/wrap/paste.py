@@ -28,18 +28,18 @@ def entry(plan: Plan, config: Path, serve: Serve) -> dict[str, Any]:
         return client.remote(ADDRESS)
     command, *args = started()
     passed = _passed(plan.references.given)
-    agent = re.sub(r"[^a-z0-9]+", "-", client.name.lower())  # who asks, in records and approvals
-    made = client.local(command, [*args, "stdio", "--config", str(config), "--agent", agent], passed)
+    made = client.local(command, [*args, "stdio", "--config", str(config), "--agent", client.agent], passed)
     files = {r.file for r in plan.references.given.values() if r.file is not None}
     return {**made, "envFile": files.pop()} if len(files) == 1 else made
 
 
-def shown(plan: Plan, made: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry as it may be printed: a secret is a hint where its value is now."""
+def shown(plan: Plan, made: Mapping[str, Any], *, applied: bool = False) -> dict[str, Any]:
+    """The entry as it may be printed: instead of a secret it says where the value is."""
     given = plan.references.given
     if "env" not in made:
         return dict(made)
-    hints = {n: f"<the value of {given[n].where}>" if given[n].secret else v for n, v in made["env"].items()}
+    say = "moved here from" if applied else "the value of"
+    hints = {n: f"<{say} {given[n].where}>" if given[n].secret else v for n, v in made["env"].items()}
     return {**made, "env": hints}
 
 

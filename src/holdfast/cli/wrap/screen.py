@@ -89,7 +89,7 @@ def _variables(result: Result) -> None:
         return
     moved = "env" in result.entry or "envFile" in result.entry
     if result.applied and moved:
-        say = "values that stay in your client's file, in the entry below"
+        say = "values that moved within your client's file, into the entry below"
     elif moved:
         say = "values to move into the entry below"
     else:
@@ -118,7 +118,7 @@ def _steps(result: Result) -> list[str]:
     option = with_config(Path(near(result.config)))
     steps = []
     if any(listed.guesses for listed in result.listed.values()):
-        steps.append(f"read {near(result.config.parent / 'overlays')}: a guess is not yet the truth")
+        steps.append(f"read and correct {near(result.config.parent / 'overlays')}: a guess is not the truth")
     if result.to_add:
         return [*steps, f"complete {near(result.config)}, then run this again"]
     if not result.applied:

@@ -22,12 +22,12 @@ class Misread(ValueError):
 class Server:
     name: str
     command: str | None = None
-    args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
     env_file: str | None = None
     cwd: str | None = None
-    url: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    url: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     transport: str | None = None
     """`http` or `sse`, where the entry says which."""
     dropped: tuple[str, ...] = ()
@@ -44,6 +44,9 @@ def is_gateway(entry: Any) -> bool:
         return False
     args = [str(word) for word in entry.get("args") or ()] if isinstance(entry.get("args"), list) else []
     started = PurePath(str(entry.get("command", "")).replace("\\", "/")).name
+    headers = entry.get("headers")
+    if isinstance(headers, dict) and "X-Holdfast-Agent" in headers:
+        return True
     if started.removesuffix(".exe") == "holdfast":
         return args[:1] == ["stdio"]
     return args[:3] == ["-m", "holdfast", "stdio"]

@@ -22,7 +22,7 @@ _PLACES = {"path", "file", "dir", "directory", "folder", "url", "uri", "endpoint
 
 _PREFIXES = (
     r"sk-", r"[prs]k_(?:live|test)_", r"gh[opsur]_", r"github_pat_", r"glpat-", r"xox[abeoprs]-", r"xapp-",
-    r"A[KS]IA[A-Z0-9]{12}", r"AIza", r"ya29\.", r"npm_", r"pypi-", r"hf_", r"shp(?:at|ca|pa)_", r"SG\.",
+    r"A[KS]IA[A-Z0-9]{10}", r"AIza", r"ya29\.", r"npm_", r"pypi-", r"hf_", r"shp(?:at|ca|pa)_", r"SG\.",
     r"lin_api_", r"ntn_", r"secret_", r"tvly-", r"fc-", r"figd_", r"dop_v1_", r"sntrys?_", r"gsk_", r"r8_",
     r"pat[A-Za-z0-9]{14}\.", r"ph[cx]_", r"key-", r"eyJ[A-Za-z0-9_-]{8,}\.",
 )  # fmt: skip

@@ -2,6 +2,8 @@
 
 import os
 import re
+import shutil
+import sys
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -108,7 +110,7 @@ class _Translation:
             }
         else:
             said = {
-                "command": translate(server.command or "", [], namespace, f"{here}.command"),
+                "command": translate(_found(server), [], namespace, f"{here}.command"),
                 "args": self._args(server, namespace, here),
                 "env": self._env(server, namespace, here),
                 "cwd": self._cwd(server, namespace, here),
@@ -161,6 +163,15 @@ class _Translation:
         if folder in self.out.parents or self.out in folder.parents:
             return os.path.relpath(folder, self.out)
         return str(folder)
+
+
+def _found(server: Server) -> str:
+    """Holdfast looks beside its own Python first; where another program is meant, it is named by its path."""
+    command = server.command or ""
+    if "PATH" in server.env or not shutil.which(command, path=str(Path(sys.executable).parent)):
+        return command
+    meant = shutil.which(command)
+    return command if meant is None or Path(meant).parent == Path(sys.executable).parent else meant
 
 
 def _apart(url: str) -> tuple[str, str | None]:

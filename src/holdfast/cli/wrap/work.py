@@ -1,11 +1,13 @@
 """In which order is a set-up wrapped? Read, ask, write our own files, and only then touch the client's."""
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from holdfast.cli.screen import console
 from holdfast.cli.wrap import files
 from holdfast.cli.wrap.applied import Done, Trail
 from holdfast.cli.wrap.clients import Setup, setups
@@ -55,17 +57,21 @@ def work(order: Order) -> Result:
     config = order.out / files.CONFIG
     made = entry(planned, config, order.serve)
     result = _written(order, planned, config, made)
+    result = replace(result, notes=(*_elsewhere(order.trail.file, text, planned.setup), *result.notes))
     if not order.apply or result.to_add:
         return result
     after = edited(text, planned, result.name, made)
     order.trail.apply(before, after.encode(), planned.setup.path)
-    return replace(result, applied=True, backup=order.trail.backup)
+    told = shown(planned, made, applied=True)
+    return replace(result, applied=True, backup=order.trail.backup, entry=told)
 
 
 def _written(order: Order, planned: Plan, config: Path, made: Mapping[str, Any]) -> Result:
     from holdfast.cli.wrap import overlays
     from holdfast.cli.wrap.discover import discover
 
+    if order.connect and sys.stderr.isatty():
+        console(error=True).print(f"asking {len(planned.wrapped)} servers for their tools ...", style="dim")
     listed = discover(planned, order.out, stand_ins(planned)) if order.connect else {}
     body = files.config(planned, order.trail.file.name, {n: said.settings for n, said in listed.items()})
     _check(planned, body, order.out)
@@ -115,13 +121,7 @@ def stand_ins(planned: Plan) -> dict[str, str]:
 
 
 def _chosen(file: Path, text: str, project: str | None) -> Setup:
-    try:
-        found = setups(file, parse(text))
-        for setup in found:
-            if twice := next(setup.node.twice(), None):
-                raise ConfigError(f"{twice!r} is given twice below {setup.place!r}; remove one of them")
-    except ConfigError as error:
-        raise ConfigError(f"{str(file)!r} cannot be read: {error}") from None
+    found = _setups(file, text)
     if project is not None:
         wanted = Path(project).absolute()
         found = [setup for setup in found if setup.project and Path(setup.project) == wanted]
@@ -129,12 +129,31 @@ def _chosen(file: Path, text: str, project: str | None) -> Setup:
             raise ConfigError(f"{file.name!r} has no servers for the project {project!r}")
         return found[0]
     general = [setup for setup in found if setup.project is None]
-    if general:
-        return general[0]
-    if len(found) > 1:
+    if not general and len(found) > 1:
         there = "\n  ".join(f"--project {setup.project}" for setup in found)
         raise ConfigError(f"{file.name!r} has servers for several projects; choose one\n  {there}")
-    return found[0]
+    return (general or found)[0]
+
+
+def _setups(file: Path, text: str) -> list[Setup]:
+    try:
+        found = setups(file, parse(text))
+        for setup in found:
+            if twice := next(setup.node.twice(), None):
+                raise ConfigError(f"{twice!r} is given twice below {setup.place!r}; remove one of them")
+    except ConfigError as error:
+        raise ConfigError(f"{str(file)!r} cannot be read: {error}") from None
+    return found
+
+
+def _elsewhere(file: Path, text: str, chosen: Setup) -> list[str]:
+    """Servers of other places in the file, which stay as they are: one project's are not another's."""
+    return [
+        f"{setup.place} has servers too; to wrap those: "
+        + (f"--project {setup.project} --out DIR" if setup.project else "leave out --project")
+        for setup in _setups(file, text)
+        if setup.path != chosen.path
+    ]
 
 
 def _bytes(file: Path) -> bytes:

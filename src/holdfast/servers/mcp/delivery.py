@@ -6,6 +6,7 @@ done before its answer is sent.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from holdfast.model.vocabulary import KeySource
@@ -28,6 +29,11 @@ class Delivery:
         self._gateway, self._principal = gateway, principal
         self._calls: list[str] = []
         self._arrived: bool | None = None
+        self._left: Callable[[], None] | None = None
+
+    def awaits(self, left: Callable[[], None]) -> None:
+        """A call is under way; `left` is for a client that goes before it is over, and takes nothing back."""
+        self._left = left
 
     def carries(self, observation: "Observation") -> None:
         """The answer tells of this call."""
@@ -43,6 +49,8 @@ class Delivery:
         if self._arrived is not None:
             return
         self._arrived = arrived
+        if not arrived and not self._calls and self._left is not None:
+            self._left()
         for call_id in self._calls:
             self._tell(call_id, arrived)
 

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict
 
 from holdfast.model.call import Principal
 from holdfast.servers.mcp import keys
+from holdfast.servers.mcp.errors import wrong
 
 if TYPE_CHECKING:
     from mcp.server.connection import Connection
@@ -91,7 +92,10 @@ class Exchange:
 
     def said(self) -> dict[str, Any]:
         """What `_meta` says about a call that has no arguments of its own to look at."""
-        return dict(keys.read({}, self.meta, None).members)
+        said = keys.read({}, self.meta, None)
+        if said.faults:
+            raise wrong(said.faults[0].message)
+        return dict(said.members)
 
     async def request(self, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
         """Ask a client that can be asked; its answer as it came."""

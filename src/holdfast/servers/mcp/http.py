@@ -8,6 +8,7 @@ session manager does the rest.
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -35,6 +36,9 @@ METADATA = "/.well-known/oauth-protected-resource"
 """RFC 9728; the resource's own path may follow it."""
 VISIT = "holdfast.visit"
 """Where a request's scope keeps who sent it and whether its answer arrived."""
+
+SENDER: ContextVar[Principal | None] = ContextVar("holdfast_mcp_sender", default=None)
+"""Who sent the request under way, for the one place where the SDK does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,7 @@ class Door:
             except ParseError as error:
                 await _unparsed(error)(scope, receive, send)
                 return
+        SENDER.set(principal)
         watch = Watch(body, receive, send)
         delivery = Delivery(self._gateway, principal)
         known = {**scope, VISIT: Visitor(principal, delivery), "user": _owner(principal)}

@@ -7,12 +7,16 @@ for news.
 import asyncio
 import logging
 from collections.abc import Coroutine
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from holdfast.model.call import Principal
+from holdfast.servers.mcp.aliases import Aliases
 from holdfast.servers.mcp.delivery import Delivery
+from holdfast.servers.mcp.http import SENDER
 from holdfast.servers.mcp.names import Entry, Names, Prefixes
 from holdfast.servers.mcp.parked import Parking
+from holdfast.servers.mcp.shown import descriptor
 from holdfast.servers.mcp.subscriptions import Subscriptions, event
 
 if TYPE_CHECKING:
@@ -34,6 +38,7 @@ class Hub:
         """How people here call the command line."""
         self.prefixes: Prefixes = {name: one.prefix for name, one in gateway.config.upstreams.items()}
         self.names = self._read().checked()
+        self.aliases = Aliases(self)
         self.parking = Parking(gateway)
         self.subscriptions = Subscriptions(self)
         self.awaiting: dict[Any, Delivery] = {}
@@ -61,13 +66,20 @@ class Hub:
 
     async def find(self, name: str) -> Entry | None:
         """The tool of this name; one that is not known makes its upstream list its tools again, once."""
-        if name in self.names.by_name:
-            return self.names.by_name[name]
+        if (known := self.names.by_name.get(name) or self.aliases.find(name)) is not None:
+            return known
         for namespace, upstream in self.gateway.config.upstreams.items():
             prefix = namespace if upstream.prefix is None else upstream.prefix
             if upstream.mcp is not None and (not prefix or name.startswith(f"{prefix}__")):
                 await self.gateway.look_again(namespace)
         return self.names.by_name.get(name)
+
+    def pinned(self, entry: Entry) -> bool:
+        """An operator wants it in every list, by the configuration or by its overlay."""
+        identity, native = entry.listing.tool.contract.identity, self.gateway.native
+        if native is not None and native.pinned(identity.namespace, identity.name):
+            return True
+        return any(fnmatchcase(entry.tool, pattern) for pattern in self.gateway.config.mcp.pinned)
 
     def arrived(self, request_id: Any) -> None:
         delivery = self.awaiting.pop(request_id, None)
@@ -78,14 +90,11 @@ class Hub:
         return self.gateway.may_use(principal, tool)
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
-        """For the SDK, which compares headers of a call with its arguments."""
-        from holdfast.servers.mcp.shown import descriptor
-
-        entry = self.names.by_name.get(name)
-        return None if entry is None else descriptor(entry).get("inputSchema")
-
-    def owner_of_template(self, principal: Principal, uri: str) -> str | None:
-        return self.native.owner_of(uri)
+        """For the SDK, which compares headers of a call with its arguments, before it asks who sent it."""
+        entry, sender = self.names.by_name.get(name), SENDER.get()
+        if entry is None or sender is None or not self.may(sender, entry.tool):
+            return None
+        return descriptor(entry).get("inputSchema")
 
     def later(self, work: Coroutine[Any, Any, Any]) -> None:
         """Do something that nobody waits for."""

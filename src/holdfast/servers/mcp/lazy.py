@@ -6,7 +6,6 @@ all the same, by its name or through `call_tool`.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -84,8 +83,7 @@ def descriptors() -> list[dict[str, Any]]:
 
 
 def pinned(hub: "Hub", entries: Sequence[Entry]) -> list[Entry]:
-    patterns = hub.gateway.config.mcp.pinned
-    return [entry for entry in entries if any(fnmatchcase(entry.tool, pattern) for pattern in patterns)]
+    return [hub.aliases.of(entry) for entry in entries if hub.pinned(entry)]
 
 
 async def answered(

@@ -37,7 +37,7 @@ async def complete(hub: "Hub", exchange: "Exchange") -> dict[str, Any]:
         namespace, ref["name"] = _own(hub, exchange, str(ref.get("name")))
     else:
         uri = str(ref.get("uri"))
-        owner = hub.owner_of_template(exchange.principal, uri)
+        owner = hub.native.owner_of(uri)
         if owner is None:
             raise wrong(f"there is no resource template '{uri[:200]}' here, or it is not yours")
         namespace = owner

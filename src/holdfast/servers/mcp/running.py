@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.model.observation import Observation
 from holdfast.servers.mcp import keys
+from holdfast.servers.mcp.errors import lacks_capability
 from holdfast.servers.mcp.parked import Parked
 from holdfast.servers.mcp.peer import Client, LegacyClient, ModernClient
 from holdfast.servers.mcp.state import State, opened, sealed
@@ -51,6 +52,7 @@ async def run(
     client = ModernClient(exchange, upstream) if exchange.modern else LegacyClient(exchange, upstream)
     task = asyncio.ensure_future(propose(client, key))
     if isinstance(client, LegacyClient):
+        exchange.delivery.awaits(lambda: hub.gateway.left(client))
         return _finished(hub, exchange, what, await _whole(task), key)
     parked = Parked(exchange.principal, arguments, task, client)
     return await _attend(hub, exchange, what, parked, key)
@@ -91,6 +93,8 @@ async def _whole(task: "asyncio.Future[Observation]") -> Observation:
 def _finished(hub: "Hub", exchange: "Exchange", what: str, seen: Observation, key: str) -> Ran | Question:
     exchange.delivery.carries(seen)
     native = seen.native
+    if (missing := lacks_capability(native)) is not None and exchange.modern:
+        raise missing
     if native is None or native.get("resultType") != ASKS or not exchange.modern:
         return Ran(seen, key)
     given = native.get("requestState")

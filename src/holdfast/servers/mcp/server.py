@@ -8,6 +8,7 @@ on the exchange and returns an empty one; the runner checks that and stamps it w
 returns. Requests are still checked by the SDK, handshakes are still kept, nothing of it is patched.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
@@ -20,6 +21,7 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from holdfast.model.call import Principal
 from holdfast.servers.mcp import calls, levels, listing, prompts, resources, tasks
 from holdfast.servers.mcp.delivery import Delivery
+from holdfast.servers.mcp.errors import told
 from holdfast.servers.mcp.exchange import Exchange, connection
 from holdfast.servers.mcp.http import VISIT
 from holdfast.servers.mcp.hub import Hub
@@ -167,10 +169,11 @@ class Whole:
         exchange = self._exchange(ctx)
         try:
             stamped = await call_next(replace(ctx, lifespan_context=exchange))
-        except BaseException:
+        except asyncio.CancelledError:  # nobody waits, and nobody is answered
             self._hub.awaiting.pop(ctx.request_id, None)
-            exchange.delivery.ended(False)
             raise
+        except Exception as error:
+            raise told(error, ctx.method) from error
         if exchange.whole is None or not isinstance(stamped, dict):
             return stamped
         return _whole(exchange, stamped)

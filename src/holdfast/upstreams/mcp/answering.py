@@ -105,9 +105,11 @@ async def read(response: aiohttp.ClientResponse, events: Events) -> AsyncIterato
     waste = Waste()
     try:
         async for chunk in response.content.iter_any():
+            useless = 0 if events.within else len(chunk)
             for event in events.feed(chunk):
-                yield event
-            if pause := waste.add(len(chunk)):
+                yield event  # nobody comes back for more after an answer
+                useless += len(event.data)
+            if useless and (pause := waste.add(useless)):
                 await asyncio.sleep(pause)
     except BROKEN:
         return

@@ -7,7 +7,7 @@ message at all is dropped and hurts nobody.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
@@ -23,11 +23,13 @@ MOST_NOTICES = 1000
 """Notifications kept for a client that takes them slowly; later ones are dropped."""
 UNCANCELLABLE = frozenset({"initialize", "server/discover"})
 
+Send = Callable[[dict[str, Any], Mapping[str, str] | None], None]
+"""Takes a message and further headers, where there are such things; raises Unsent."""
 _Item = dict[str, Any] | Exception
 
 
 class Channel:
-    def __init__(self, send: Callable[[dict[str, Any]], None], hear: Hear) -> None:
+    def __init__(self, send: Send, hear: Hear) -> None:
         self._send = send
         self._hear = hear
         self._numbers = count(1)
@@ -49,7 +51,7 @@ class Channel:
         if exchange is not None:
             self.in_flight[number] = exchange
         try:
-            self._send(wire.asked(number, method, params))
+            self._send(wire.asked(number, method, params), about.headers)
             return await self._outcome(about, inbox)
         except asyncio.CancelledError:
             if method not in UNCANCELLABLE:
@@ -73,7 +75,7 @@ class Channel:
     def say(self, message: dict[str, Any]) -> None:
         """Send what needs no answer; a server that is gone does not miss it."""
         with contextlib.suppress(Unsent, Lost):
-            self._send(message)
+            self._send(message, None)
 
     def receive(self, message: Any) -> bool:
         """Take a message in; False when it answers nothing that was asked."""

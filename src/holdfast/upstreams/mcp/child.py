@@ -12,7 +12,7 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 from mcp.client.stdio import get_default_environment
 
@@ -67,9 +67,9 @@ class Child(asyncio.SubprocessProtocol):
         return self._transport
 
     async def start(self, target: StdioTarget) -> None:
-        loop = asyncio.get_running_loop()
-        try:
-            await loop.subprocess_exec(
+        """Raises Unsent. When it is cancelled there may be a process: `stop` ends it."""
+        spawning = asyncio.ensure_future(
+            asyncio.get_running_loop().subprocess_exec(
                 lambda: self,
                 target.command,
                 *target.args,
@@ -77,6 +77,12 @@ class Child(asyncio.SubprocessProtocol):
                 cwd=target.cwd,
                 start_new_session=True,
             )
+        )
+        try:
+            await asyncio.shield(spawning)
+        except asyncio.CancelledError:
+            await asyncio.wait({spawning})  # asyncio loses a process whose start it has to break off
+            raise
         except (OSError, ValueError) as error:
             said = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
             raise Unsent(f"cannot start {target.command!r}: {said.lower()}") from None
@@ -91,13 +97,13 @@ class Child(asyncio.SubprocessProtocol):
             self._heed_stderr(data)
             self._slow_down(fd, len(data))
             return
-        before, useful = self._out.overlong, 0
+        overlong, useless = self._out.overlong, -self._out.dropped
         for line in self._out.feed(data):
-            if self._on_line(line):
-                useful += len(line)
-        if self._out.overlong > before:
+            if not self._on_line(line):
+                useless += len(line)
+        if self._out.overlong > overlong:
             self._on_overlong()
-        self._slow_down(fd, max(len(data) - useful, 0))
+        self._slow_down(fd, useless + self._out.dropped)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 1:
@@ -114,9 +120,10 @@ class Child(asyncio.SubprocessProtocol):
             log.debug("upstream %r: %s", self._name, said)
 
     def _slow_down(self, fd: int, useless: int) -> None:
-        pause = self._waste.add(useless)
-        pipe = self._process.get_pipe_transport(fd)
-        if pause and isinstance(pipe, asyncio.ReadTransport) and not pipe.is_closing():
+        if not useless or not (pause := self._waste.add(useless)):
+            return
+        pipe = cast("asyncio.ReadTransport | None", self._process.get_pipe_transport(fd))
+        if pipe is not None and not pipe.is_closing():
             pipe.pause_reading()
             asyncio.get_running_loop().call_later(pause, _resume, pipe)
 
@@ -181,6 +188,6 @@ class Child(asyncio.SubprocessProtocol):
 _KILL = signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL
 
 
-def _resume(pipe: Any) -> None:
-    with contextlib.suppress(Exception):  # it may be closed by now
+def _resume(pipe: asyncio.ReadTransport) -> None:
+    if not pipe.is_closing():
         pipe.resume_reading()

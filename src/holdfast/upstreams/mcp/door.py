@@ -5,13 +5,14 @@ headers that open the door are added here and nowhere else.
 """
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Awaitable, Mapping
+from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import aiohttp
 
 from holdfast.model import defaults
+from holdfast.model.errors import Code, NoEffect
 from holdfast.upstreams.mcp.errors import Lost, Rejected, Unsent
 from holdfast.upstreams.mcp.hidden import Hidden
 from holdfast.upstreams.mcp.target import HttpTarget
@@ -20,7 +21,10 @@ KEEP_ALIVE_S = 3.0
 """Shorter than what servers allow (uvicorn and Node: 5 s): nobody posts into a door that is closing."""
 REDIRECTS = frozenset({307, 308})
 CHALLENGES = frozenset({401, 403})
-_BEFORE_SENDING = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+_BEFORE_SENDING = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, ValueError)
+"""A ValueError is about the url or a header."""
+
+T = TypeVar("T")
 
 
 class Door:
@@ -44,7 +48,10 @@ class Door:
     async def post(
         self, body: bytes, headers: Mapping[str, str], principal: str = "", url: str | None = None
     ) -> aiohttp.ClientResponse:
-        """The answer's head; the caller reads or closes the rest. Raises Unsent or Lost."""
+        """The answer's head; the caller reads or closes the rest.
+
+        Raises Unsent or Lost, and NoEffect where nobody could be let in.
+        """
         return await self._knock("POST", url, headers, principal, body)
 
     async def get(
@@ -62,7 +69,7 @@ class Door:
         if response.status in CHALLENGES and self.target.auth is not None:
             status, said = response.status, response.headers.get("www-authenticate", "")
             response.release()
-            if not await self.target.auth.challenged(principal, status, said):
+            if not await _heeded(self.target.auth.challenged(principal, status, said)):
                 raise Rejected(status, "; the server wants other credentials")
             response = await self._once(verb, url or self.url, headers, principal, body)
         if response.status in REDIRECTS:
@@ -77,7 +84,8 @@ class Door:
     ) -> aiohttp.ClientResponse:
         full: dict[str, str] = {**self._headers, **headers}
         if self.target.auth is not None:
-            full.update({k.lower(): v for k, v in (await self.target.auth.headers(principal)).items()})
+            opening = await _heeded(self.target.auth.headers(principal))
+            full.update({name.lower(): value for name, value in opening.items()})
         try:
             return await self._open().request(verb, url, data=body, headers=full, allow_redirects=False)
         except _BEFORE_SENDING as error:
@@ -95,6 +103,17 @@ class Door:
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
+
+
+async def _heeded(authorizing: Awaitable[T]) -> T:
+    """Whatever goes wrong on the way to credentials: nothing was done in anybody's name."""
+    try:
+        return await authorizing
+    except NoEffect:
+        raise
+    except Exception as error:
+        said = f"no credentials for the server could be had: {type(error).__name__}"
+        raise NoEffect(said, Code.DEPENDENCY_UNAVAILABLE) from error
 
 
 def same_origin(one: str, other: str) -> bool:

@@ -72,15 +72,21 @@ def final(status: int | None) -> bool:
 def judged(upstream: str, error: Exception) -> Exception:
     """The error as the life of a call wants it: `NoEffect` where nothing happened, else as it is."""
     said = f"upstream {upstream!r}: {error}"
+    native = _as_it_came(error) if isinstance(error, Refused) else None
     match error:
         case Mismatch():
             return NoEffect(said, Code.VERSION_INCOMPATIBLE)
         case Unsent():
             return NoEffect(f"{said}; nothing was sent", Code.DEPENDENCY_UNAVAILABLE)
         case Refused(code=code) if code == INVALID_PARAMS:
-            return NoEffect(said, Code.SEMANTIC_INVALIDITY)
+            return NoEffect(said, Code.SEMANTIC_INVALIDITY, native)
         case Refused(code=code) if code == METHOD_NOT_FOUND:
-            return NoEffect(said, Code.TOOL_UNAVAILABLE)
+            return NoEffect(said, Code.TOOL_UNAVAILABLE, native)
         case Refused(status=status) | Rejected(status=status) if final(status):
-            return NoEffect(said, _TO_CODE.get(status or 0, Code.SEMANTIC_INVALIDITY))
+            return NoEffect(said, _TO_CODE.get(status or 0, Code.SEMANTIC_INVALIDITY), native)
     return error
+
+
+def _as_it_came(error: Refused) -> dict[str, Any]:
+    told = {"code": error.code, "message": error.message, "data": error.data}
+    return {"error": {name: value for name, value in told.items() if value is not None}}

@@ -20,6 +20,9 @@ class Hidden:
         # The longest first, so that a value within another does not leave the rest of it standing.
         self._values = sorted((v for v in values if len(v) >= SHORTEST), key=len, reverse=True)
 
+    def shown_in(self, text: str) -> bool:
+        return any(value in text for value in self._values)
+
     def out_of(self, text: str, most: int = LONGEST) -> str:
         """The text without those values, and no longer than `most`."""
         text = text[: 4 * most]

@@ -14,6 +14,7 @@ from typing import Any
 import aiohttp
 
 from holdfast.model import defaults
+from holdfast.model.errors import NoEffect
 from holdfast.upstreams.mcp import negotiate, relay, wire
 from holdfast.upstreams.mcp.answering import Interrupted, answer, messages
 from holdfast.upstreams.mcp.change import Hear, change
@@ -144,7 +145,7 @@ class LegacyHttp:
 
     async def _say(self, message: dict[str, Any]) -> None:
         """Post what needs no answer; a server that is gone does not miss it."""
-        with contextlib.suppress(Unsent, Lost, Rejected):
+        with contextlib.suppress(Unsent, Lost, Rejected, NoEffect):
             (await self._post(message)).release()
 
     # what the server says unasked
@@ -184,6 +185,8 @@ class LegacyHttp:
             except Unsent as error:
                 self.over.tell(str(error))
                 return
+            except NoEffect:
+                return  # nobody is let in to listen
             except (Lost, Rejected):
                 vain += 1
             else:
@@ -218,7 +221,7 @@ class LegacyHttp:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
         if "mcp-session-id" in self._session:
-            with contextlib.suppress(Unsent, Lost, Rejected, TimeoutError):
+            with contextlib.suppress(Unsent, Lost, Rejected, NoEffect, TimeoutError):
                 async with asyncio.timeout(BYE_S):
                     await self._door.delete(self._session, self.principal)
         return None

@@ -11,6 +11,7 @@ from urllib.parse import urljoin
 
 import aiohttp
 
+from holdfast.model.errors import NoEffect
 from holdfast.upstreams.mcp import negotiate, wire
 from holdfast.upstreams.mcp.answering import read
 from holdfast.upstreams.mcp.change import Hear
@@ -35,7 +36,7 @@ class SseLink:
         self.channel = Channel(self._queue, hear)
         self.over = self.channel.over
         self.in_flight = self.channel.in_flight
-        self._out: asyncio.Queue[dict[str, Any]] = asyncio.Queue(BACKLOG)
+        self._out: asyncio.Queue[tuple[dict[str, Any], Mapping[str, str]]] = asyncio.Queue(BACKLOG)
         self._place: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._tasks: list[asyncio.Task[None]] = []
         self._response: aiohttp.ClientResponse | None = None
@@ -73,9 +74,9 @@ class SseLink:
         self._place.cancel()
         return None
 
-    def _queue(self, message: dict[str, Any]) -> None:
+    def _queue(self, message: dict[str, Any], headers: Mapping[str, str] | None) -> None:
         try:
-            self._out.put_nowait(message)
+            self._out.put_nowait((message, headers or {}))
         except asyncio.QueueFull:
             raise Unsent(f"{BACKLOG} messages wait for it already") from None
 
@@ -102,12 +103,12 @@ class SseLink:
                 self.channel.receive(wire.decoded(event.data))
 
     async def _write(self, place: str) -> None:
-        headers = {"content-type": "application/json"}
         while True:
-            message = await self._out.get()
+            message, more = await self._out.get()
+            headers = {"content-type": "application/json", **more}
             try:
                 response = await self._door.post(wire.encoded(message), headers, url=place)
-            except (Unsent, Lost, Rejected) as error:
+            except (Unsent, Lost, Rejected, NoEffect) as error:
                 self.channel.fail(message.get("id"), error)
                 self.channel.lose(str(error))
                 return

@@ -6,6 +6,7 @@ when it ends, and then everything may have changed in between.
 
 import asyncio
 
+from holdfast.model.errors import NoEffect
 from holdfast.upstreams.mcp.backoff import Backoff
 from holdfast.upstreams.mcp.change import Change, Hear, Kind
 from holdfast.upstreams.mcp.errors import Garbage, Lost, Refused, Rejected, Unsent, final
@@ -38,8 +39,8 @@ class Listening:
             heard = self._link.heard
             try:
                 await self._link.request("subscriptions/listen", {"notifications": wanted})
-            except Unsent:
-                return  # the link has said that it is over
+            except (Unsent, NoEffect):
+                return  # the link has said that it is over, or nobody is let in to listen
             except (Refused, Rejected) as error:
                 if isinstance(error, Refused) or final(error.status):
                     return  # it does not do this

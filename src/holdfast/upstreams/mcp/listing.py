@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
 from mcp.shared.inbound import find_invalid_x_mcp_header
 
+from holdfast.upstreams.mcp import wire
 from holdfast.upstreams.mcp.errors import METHOD_NOT_FOUND, Garbage, Refused, Rejected
 from holdfast.upstreams.mcp.link import Link
 
@@ -104,7 +104,7 @@ async def _followed(link: Link, method: str, member: str, faults: list[str]) -> 
         if not isinstance(listed, list):
             raise Garbage(f"the answer to {method!r} has no list of {member}")
         for item in listed:
-            size += len(orjson.dumps(item))
+            size += len(wire.encoded(item))
             if len(items) >= ITEMS or size > BYTES:
                 faults.append(f"{method!r} was cut: more than {ITEMS} items or {BYTES} bytes")
                 return items

@@ -38,7 +38,7 @@ class ModernHttp:
     async def probe(self) -> bool:
         """Whether the server is of this era; what it says of itself is in `facts`."""
         try:
-            found = negotiate.discovered(await self.request("server/discover", None))
+            found = negotiate.discovered(await self._discover())
         except Refused as error:
             negotiate.leave_room(error)
             return False
@@ -51,6 +51,15 @@ class ModernHttp:
         if found is not None:
             self.facts = found
         return found is not None
+
+    async def _discover(self) -> dict[str, Any]:
+        """Once more where a server refuses our version and lists it all the same: what it lists counts."""
+        try:
+            return await self.request("server/discover", None)
+        except Refused as error:
+            if self._version not in (negotiate.listed(error) or ()):
+                raise
+            return await self.request("server/discover", None)
 
     async def request(
         self, method: str, params: dict[str, Any] | None, exchange: Exchange | None = None

@@ -58,11 +58,17 @@ def initialized(raw: Mapping[str, Any]) -> Facts:
 
 def leave_room(error: Refused) -> None:
     """Raises Mismatch where a refused probe leaves no room for `initialize`."""
+    theirs = listed(error)
+    if theirs is not None and not any(version in HANDSHAKE_PROTOCOL_VERSIONS for version in theirs):
+        raise mismatch(theirs)
+
+
+def listed(error: Refused) -> list[str] | None:
+    """The versions a server speaks that refused ours; None where it refused something else."""
     theirs = error.data.get("supported") if isinstance(error.data, dict) else None
     if error.code != UNSUPPORTED_VERSION or not isinstance(theirs, list):
-        return
-    if not any(version in HANDSHAKE_PROTOCOL_VERSIONS for version in theirs):
-        raise mismatch([str(version) for version in theirs])
+        return None
+    return [str(version) for version in theirs]
 
 
 def mismatch(theirs: list[str]) -> Mismatch:

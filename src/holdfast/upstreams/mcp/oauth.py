@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_presented: ContextVar[tuple[str, Owner, str] | None] = ContextVar("presented", default=None)
+_presented: ContextVar[tuple[object, Owner, str] | None] = ContextVar("presented", default=None)
 """The token that went with this task's request: by the time it is refused there may be another."""
 
 
@@ -92,14 +92,14 @@ class OAuthAuthorizer:
         usable = grant.alive(self._now())
         if not usable and self._open_url is None and (grant.spent or grant.tokens is not None):
             raise self._refusal(owner, "the sign-in there has expired")
-        _presented.set((self._upstream, owner, grant.token if usable else ""))
+        _presented.set((self, owner, grant.token if usable else ""))
         return {"Authorization": f"Bearer {grant.token}"} if usable else {}
 
     async def _challenged(self, principal: str, challenge: Challenge) -> bool:
         if not challenge.can_be_met:
             return False
         owner, presented = self._owner(principal), _presented.get()
-        if presented is not None and presented[:2] == (self._upstream, owner):
+        if presented is not None and presented[:2] == (self, owner):
             refused = presented[2]
         else:
             refused = (await self._kept.grant(owner)).token

@@ -27,6 +27,11 @@ class Events:
         """Where the stream can be taken up again."""
         self.retry_ms: int | None = None
 
+    @property
+    def within(self) -> bool:
+        """Whether an event has begun and not ended."""
+        return bool(self._rest or self._data)
+
     def feed(self, chunk: bytes) -> Iterator[Event]:
         chunk = self._unified(chunk)
         self._rest += chunk

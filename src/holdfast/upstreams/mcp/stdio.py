@@ -24,7 +24,7 @@ class StdioLink:
 
     def __init__(self, name: str, info: Mapping[str, Any], hidden: Hidden, hear: Hear) -> None:
         self._name, self._info, self._hidden = name, info, hidden
-        self.channel = Channel(lambda message: self.child.send(wire.encoded(message) + b"\n"), hear)
+        self.channel = Channel(lambda message, _: self.child.send(wire.encoded(message) + b"\n"), hear)
         self.child = Child(name, hidden, self._line, self.channel.overlong)
         self.over = self.channel.over
         self.in_flight = self.channel.in_flight

@@ -6,11 +6,13 @@ A server that dies is started again; while it is away, calls are told so and not
 """
 
 import asyncio
+import logging
 from importlib.metadata import version
 from typing import Any
 
 from holdfast.model import defaults
 from holdfast.model.answer import Answer
+from holdfast.model.errors import NoEffect
 from holdfast.ports import Attempt
 from holdfast.upstreams.mcp import listing, rounds
 from holdfast.upstreams.mcp.answers import answered, unfinished
@@ -33,6 +35,8 @@ from holdfast.upstreams.mcp.target import HttpTarget, StdioTarget, Target
 
 HTTP_CONNECT_S = 3 * defaults.CONNECT_S
 """To connect, to ask for the version, and to ask again in the older way."""
+
+log = logging.getLogger(__name__)
 
 _FAILURES = (Unsent, Refused, Rejected, Lost, Garbage)
 
@@ -123,6 +127,10 @@ class McpUpstream:
             link = await (await self._owner.usable()).carrier(exchange)
             modern = link.facts.modern
             wanted = asking(attempt, self._mirror.headers if modern and self._door is not None else None)
+            if self._door is None and wanted.headers:
+                raise NoEffect(
+                    f"upstream {self.name!r} has no headers, and the contract puts the key into one"
+                )
             exchange.headers = wanted.headers
             result = await self._called(link, wanted, exchange)
             return answered(wanted.method, result, self._hidden)
@@ -168,14 +176,17 @@ class McpUpstream:
 
     async def ping(self, timeout_s: float) -> None:
         """Raises when no answer comes. A program that says nothing at all any more is started again."""
-        connection = await self._owner.usable()
+        async with asyncio.timeout(timeout_s):
+            connection = await self._owner.usable()
+            await self._probed(connection)
+
+    async def _probed(self, connection: Connection) -> None:
         link, heard = connection.link, connection.link.heard
         try:
-            async with asyncio.timeout(timeout_s):
-                await link.request("server/discover" if link.facts.modern else "ping", None)
+            await link.request("server/discover" if link.facts.modern else "ping", None)
         except Refused:
             pass  # it is there
-        except TimeoutError:
+        except asyncio.CancelledError:
             self._missed = self._missed + 1 if link.heard == heard else 0
             if self._missed >= defaults.PROBES_TO_UNAVAILABLE and not connection.calls:
                 self._missed = 0
@@ -202,10 +213,17 @@ class McpUpstream:
         await (await self._owner.usable()).set_level(level)
 
     def _changed(self, change: Change) -> None:
-        if self.on_change is not None:
+        if self.on_change is None:
+            return
+        try:
             self.on_change(change)
+        except Exception:
+            log.exception("upstream %r: whoever listens to its changes failed", self.name)
 
     def _cleaned(self, error: Exception) -> Exception:
         """The error without what may not be shown."""
         error.args = (self._hidden.out_of(str(error)),)
+        if isinstance(error, Refused):
+            error.message = self._hidden.out_of(error.message)
+            error.data = None if self._hidden.shown_in(str(error.data)) else error.data
         return error

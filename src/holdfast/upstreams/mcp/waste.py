@@ -5,9 +5,9 @@ What it sends beyond that is read more slowly, so that the rest of the gateway d
 
 import asyncio
 
-RATE = 4 * 1024 * 1024
+RATE = 1024 * 1024
 """Bytes a second: thousands of notifications, and still little work."""
-BURST = 2 * RATE
+BURST = 4 * RATE
 LONGEST_PAUSE_S = 1.0
 
 
@@ -19,7 +19,7 @@ class Waste:
     def add(self, size: int) -> float:
         """Seconds to stop reading for; mostly none."""
         now = asyncio.get_running_loop().time()
-        self._level = max(0.0, self._level - (now - self._at) * RATE) + size
+        level = max(0.0, self._level - (now - self._at) * RATE) + size
+        self._level = min(level, BURST + RATE * LONGEST_PAUSE_S)  # one long message is not paid for for ever
         self._at = now
-        over = self._level - BURST
-        return min(over / RATE, LONGEST_PAUSE_S) if over > 0 else 0.0
+        return max(self._level - BURST, 0.0) / RATE

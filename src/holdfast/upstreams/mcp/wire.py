@@ -18,7 +18,7 @@ _LONG = re.compile(rb"[0-9]{19}")
 """More digits than orjson keeps exactly."""
 
 
-def encoded(message: dict[str, Any]) -> bytes:
+def encoded(message: Any) -> bytes:
     try:
         return orjson.dumps(message)
     except TypeError:  # an integer beyond 64 bits

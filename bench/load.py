@@ -1,0 +1,227 @@
+"""How fast does an endpoint answer? Calls it for a while and prints what was seen, as one line of JSON.
+
+A process of its own, so that nothing else shares its loop: a client written on bare sockets, one connection
+per worker, the next call as soon as the last is answered. Every answer is looked at: it must be a result, no
+error, and about the very item that was asked for.
+
+It reads its orders as JSON from stdin, prints `begin` when it is warm and `end` when it stops counting.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+from urllib.parse import urlsplit
+
+import httptools
+import uvloop
+
+MODERN = "2026-07-28"
+LEGACY = "2025-11-25"
+INFO = {"name": "bench", "version": "1"}
+PATIENCE_S = 30.0
+
+
+@dataclass(frozen=True)
+class Orders:
+    url: str
+    era: str
+    """`modern` or `legacy`."""
+    tool: str
+    concurrency: int
+    seconds: float
+    warm_up: float
+    prefix: str
+    """Goes before every item's name, so that no two rounds ask for the same."""
+    headers: dict[str, str] = field(default_factory=dict)
+    keyed: bool = False
+    """Whether every call names its operation."""
+    shared: bool = False
+    """Whether all workers share one session of the older era."""
+
+
+class Line(asyncio.Protocol):
+    """One connection: a request is written, the answer's body is what `ask` returns."""
+
+    def __init__(self) -> None:
+        self._parser: Any = None
+        self._waiting: asyncio.Future[bytes] | None = None
+        self._body = bytearray()
+        self.session = ""
+        self.status = 0
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_exception(ConnectionError("the connection was closed before the answer came"))
+
+    def data_received(self, data: bytes) -> None:
+        self._parser.feed_data(data)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if name.lower() == b"mcp-session-id":
+            self.session = value.decode()
+
+    def on_body(self, part: bytes) -> None:
+        self._body += part
+
+    def on_message_complete(self) -> None:
+        self.status = self._parser.get_status_code()
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(bytes(self._body))
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._transport.is_closing())
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def ask(self, head: bytes, body: bytes) -> asyncio.Future[bytes]:
+        self._waiting = asyncio.get_running_loop().create_future()
+        self._body.clear()
+        self._parser = httptools.HttpResponseParser(self)
+        self._transport.write(head + b"%d\r\n\r\n" % len(body) + body)
+        return self._waiting
+
+
+class Worker:
+    def __init__(self, orders: Orders, numbers: Any) -> None:
+        self._orders, self._numbers = orders, numbers
+        where = urlsplit(orders.url)
+        self._host, self._port, self._path = where.hostname, where.port, where.path
+        self._line: Line | None = None
+        self._session = ""
+        self._head = self._heading({})
+        modern = {
+            "io.modelcontextprotocol/protocolVersion": MODERN,
+            "io.modelcontextprotocol/clientInfo": INFO,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        self._meta = modern if orders.era == "modern" else {}
+
+    def _heading(self, more: dict[str, str]) -> bytes:
+        lines = {
+            "Host": f"{self._host}:{self._port}",
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            **self._orders.headers,
+            **more,
+        }
+        text = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        return f"POST {self._path} HTTP/1.1\r\n{text}Content-Length: ".encode()
+
+    async def open(self, session: str = "") -> str:
+        """Ready to call; the session, where there is one."""
+        if self._orders.era == "modern":
+            more = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": self._orders.tool}
+            self._head = self._heading(more)
+            return ""
+        if not session:
+            params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": INFO}
+            said = await self._ask(
+                {"jsonrpc": "2.0", "id": f"open-{next(self._numbers)}", "method": "initialize", "params": params}
+            )
+            line = self._line
+            if line is None or line.status != 200:
+                raise RuntimeError(f"initialize was refused: {said[:300]!r}")
+            session = line.session
+        version = {"MCP-Protocol-Version": LEGACY}
+        self._head = self._heading({**version, "Mcp-Session-Id": session} if session else version)
+        await self._ask({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return session
+
+    async def _ask(self, message: dict[str, Any]) -> bytes:
+        line = await self._connected()
+        return await asyncio.wait_for(line.ask(self._head, json.dumps(message).encode()), PATIENCE_S)
+
+    async def _connected(self) -> Line:
+        if self._line is None or self._line.closed:
+            loop = asyncio.get_running_loop()
+            _, self._line = await loop.create_connection(Line, self._host, self._port)
+        return self._line
+
+    async def call(self) -> str | None:
+        """What was wrong with the answer."""
+        orders, number = self._orders, next(self._numbers)
+        item = f"{orders.prefix}-{number:08}"  # as long as any other: none is part of another
+        meta = {**self._meta, "holdfast/key": item} if orders.keyed else self._meta
+        params: dict[str, Any] = {"name": orders.tool, "arguments": {"item": item}}
+        if meta:
+            params["_meta"] = meta
+        body = json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}).encode()
+        try:
+            line = await self._connected()
+            said = await line.ask(self._head, body)
+        except OSError as error:
+            return str(error)
+        right = line.status == 200 and item.encode() in said and b'"result"' in said
+        if right and not _is_error(said):
+            return None
+        return f"status {line.status}: {said[:300].decode(errors='replace')}"
+
+    def close(self) -> None:
+        if self._line is not None:
+            self._line.close()
+
+
+def _is_error(said: bytes) -> bool:
+    return b'"isError":true' in said or b'"isError": true' in said or b'"error":{' in said
+
+
+class Load:
+    def __init__(self, orders: Orders) -> None:
+        self._orders = orders
+        numbers = count(1)
+        self._workers = [Worker(orders, numbers) for _ in range(orders.concurrency)]
+        self._took: list[float] = []
+        self._faults: list[str] = []
+        self._counting = self._over = False
+
+    async def run(self) -> dict[str, Any]:
+        session = ""
+        for worker in self._workers:
+            opened = await worker.open(session)
+            session = opened if self._orders.shared else ""
+        running = [asyncio.create_task(self._work(worker)) for worker in self._workers]
+        await asyncio.sleep(self._orders.warm_up)
+        self._counting, began = True, time.perf_counter()
+        print("begin", flush=True)
+        await asyncio.sleep(self._orders.seconds)
+        self._counting, seconds = False, time.perf_counter() - began
+        print("end", flush=True)
+        self._over = True
+        await asyncio.wait(running, timeout=PATIENCE_S)
+        for worker in self._workers:
+            worker.close()
+        return self._seen(seconds)
+
+    async def _work(self, worker: Worker) -> None:
+        while not self._over:
+            start = time.perf_counter()
+            fault = await worker.call()
+            if not self._counting:
+                continue
+            if fault is None:
+                self._took.append(time.perf_counter() - start)
+            else:
+                self._faults.append(fault)
+
+    def _seen(self, seconds: float) -> dict[str, Any]:
+        took = sorted(self._took)
+        found: dict[str, Any] = {"calls": len(took), "faults": len(self._faults), "seconds": seconds}
+        if self._faults:
+            found["fault"] = self._faults[0]
+        for share in (50, 95, 99):
+            at = min(len(took) - 1, len(took) * share // 100)
+            found[f"p{share}_ms"] = took[at] * 1000 if took else None
+        return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(uvloop.run(Load(Orders(**json.load(sys.stdin))).run())), flush=True)

@@ -1,0 +1,88 @@
+"""What does a client learn when something is wrong here?"""
+
+from typing import Any
+
+import pytest
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel, ValidationError
+
+from holdfast.gateway import Gateway
+from holdfast.model.errors import TABLE, Code, ConfigError, Forbidden, NotFound, StoreError
+from holdfast.model.observation import Observation, Status
+from holdfast.servers.mcp.errors import code_of, told
+from holdfast.servers.mcp.results import NEXT, paragraph
+from tests.requirements import requirement
+from tests.servers.mcp.conftest import ERAS
+from tests.servers.mcp.raw import speaking
+from tests.servers.serving import Served
+
+LEAK = "cannot reach db.internal.example with hunter2"
+
+
+class _Strict(BaseModel):
+    a: int
+
+
+@requirement("VAL-2", "NAM-5")
+def test_every_remedy_of_the_code_table_has_words_for_a_model() -> None:
+    assert {entry.next_action for entry in TABLE.values()} <= set(NEXT)
+
+
+@requirement("VAL-2")
+@pytest.mark.parametrize("code", list(Code))
+def test_no_code_of_ours_is_taken_for_one_of_the_protocols_own(code: Code) -> None:
+    assert code_of(code) not in range(-32099, -32019)
+
+
+@requirement("NAM-5")
+@pytest.mark.parametrize("code", list(Code))
+def test_every_refusal_is_one_paragraph_with_its_code_and_call(code: Code) -> None:
+    seen = Observation(
+        call_id="call_1",
+        tool="t.x",
+        status=Status.REFUSED,
+        code=code,
+        message="something is wrong",
+        remedy=TABLE[code].remedy(retry_after_ms=2500),
+    )
+    said = paragraph(seen)
+    assert said.startswith("Something is wrong. ")
+    assert said.endswith(f"({code.value}, call call_1)")
+    assert "(in 2 s)" in said
+    assert "\n" not in said
+
+
+@requirement("LIF-5")
+@pytest.mark.parametrize("error", [RuntimeError(LEAK), StoreError(LEAK), ConfigError(LEAK), OSError(LEAK)])
+def test_what_broke_inside_is_a_number_to_the_client(error: Exception) -> None:
+    said = told(error, "tools/call")
+    assert isinstance(said, MCPError)
+    assert LEAK not in f"{said.message} {said.data}"
+    assert said.code == -32603
+    assert set(said.data) == {"incident"}
+
+
+def test_what_was_meant_for_the_client_is_told_as_it_is() -> None:
+    wrong = MCPError(-32602, "no")
+    assert told(wrong, "x") is wrong
+    assert str(told(NotFound("there is no such thing"), "x")) == "there is no such thing"
+    assert str(told(Forbidden("you may not"), "x")) == "you may not"
+    with pytest.raises(ValidationError) as raised:
+        _Strict.model_validate({})
+    assert told(raised.value, "x") is raised.value
+
+
+@ERAS
+@requirement("LIF-5")
+async def test_a_gateway_that_breaks_in_the_middle_answers_without_saying_why(
+    served: Served, gateway: Gateway, era: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise RuntimeError(LEAK)
+
+    monkeypatch.setattr(gateway, "tools", broken)
+    async with speaking(served, era) as line:
+        error = (await line.ask("tools/list"))["error"]
+        assert "result" in await line.ask("tools/call", {"name": "office__count", "arguments": {}})
+    assert (error["code"], LEAK in str(error)) == (-32603, False)
+    assert error["data"]["incident"]
