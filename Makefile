@@ -56,5 +56,5 @@ docs: install  ## write the reference pages that are made from code
 	$(BIN)/python -m tests.docs.generate
 
 clean:  ## remove the environment and every cache
-	rm -rf .venv .uv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .uv .peers build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -16,8 +16,9 @@ from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
-import httptools
 import uvloop
+
+from bench.line import Line
 
 MODERN = "2026-07-28"
 LEGACY = "2025-11-25"
@@ -43,60 +44,12 @@ class Orders:
     """Whether all workers share one session of the older era."""
 
 
-class Line(asyncio.Protocol):
-    """One connection: a request is written, the answer's body is what `ask` returns."""
-
-    def __init__(self) -> None:
-        self._parser: Any = None
-        self._waiting: asyncio.Future[bytes] | None = None
-        self._body = bytearray()
-        self.session = ""
-        self.status = 0
-
-    def connection_made(self, transport: Any) -> None:
-        self._transport = transport
-
-    def connection_lost(self, error: Exception | None) -> None:
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_exception(ConnectionError("the connection was closed before the answer came"))
-
-    def data_received(self, data: bytes) -> None:
-        self._parser.feed_data(data)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if name.lower() == b"mcp-session-id":
-            self.session = value.decode()
-
-    def on_body(self, part: bytes) -> None:
-        self._body += part
-
-    def on_message_complete(self) -> None:
-        self.status = self._parser.get_status_code()
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(bytes(self._body))
-
-    @property
-    def closed(self) -> bool:
-        return bool(self._transport.is_closing())
-
-    def close(self) -> None:
-        self._transport.close()
-
-    def ask(self, head: bytes, body: bytes) -> asyncio.Future[bytes]:
-        self._waiting = asyncio.get_running_loop().create_future()
-        self._body.clear()
-        self._parser = httptools.HttpResponseParser(self)
-        self._transport.write(head + b"%d\r\n\r\n" % len(body) + body)
-        return self._waiting
-
-
 class Worker:
     def __init__(self, orders: Orders, numbers: Any) -> None:
         self._orders, self._numbers = orders, numbers
         where = urlsplit(orders.url)
-        self._host, self._port, self._path = where.hostname, where.port, where.path
+        self._host, self._port, self._path = where.hostname or "", where.port or 80, where.path
         self._line: Line | None = None
-        self._session = ""
         self._head = self._heading({})
         modern = {
             "io.modelcontextprotocol/protocolVersion": MODERN,
@@ -105,7 +58,7 @@ class Worker:
         }
         self._meta = modern if orders.era == "modern" else {}
 
-    def _heading(self, more: dict[str, str]) -> bytes:
+    def _heading(self, more: dict[str, str], method: str = "POST") -> bytes:
         lines = {
             "Host": f"{self._host}:{self._port}",
             "Content-Type": "application/json",
@@ -114,7 +67,7 @@ class Worker:
             **more,
         }
         text = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
-        return f"POST {self._path} HTTP/1.1\r\n{text}Content-Length: ".encode()
+        return f"{method} {self._path} HTTP/1.1\r\n{text}Content-Length: ".encode()
 
     async def open(self, session: str = "") -> str:
         """Ready to call; the session, where there is one."""
@@ -125,7 +78,12 @@ class Worker:
         if not session:
             params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": INFO}
             said = await self._ask(
-                {"jsonrpc": "2.0", "id": f"open-{next(self._numbers)}", "method": "initialize", "params": params}
+                {
+                    "jsonrpc": "2.0",
+                    "id": f"open-{next(self._numbers)}",
+                    "method": "initialize",
+                    "params": params,
+                }
             )
             line = self._line
             if line is None or line.status != 200:
@@ -165,7 +123,12 @@ class Worker:
             return None
         return f"status {line.status}: {said[:300].decode(errors='replace')}"
 
-    def close(self) -> None:
+    async def close(self, session: str) -> None:
+        """Ends the session too, where there is one: nobody keeps what no one will use again."""
+        if session:
+            self._head = self._heading({"MCP-Protocol-Version": LEGACY, "Mcp-Session-Id": session}, "DELETE")
+            line = await self._connected()
+            await asyncio.wait({line.ask(self._head, b"")}, timeout=PATIENCE_S)
         if self._line is not None:
             self._line.close()
 
@@ -181,15 +144,20 @@ class Load:
         self._workers = [Worker(orders, numbers) for _ in range(orders.concurrency)]
         self._took: list[float] = []
         self._faults: list[str] = []
+        self._answered = 0
+        self._cold = orders.concurrency
+        self._all_warm = asyncio.Event()
+        """Every worker has been answered once: the first call of a session may open much behind it."""
         self._counting = self._over = False
 
     async def run(self) -> dict[str, Any]:
-        session = ""
-        for worker in self._workers:
-            opened = await worker.open(session)
-            session = opened if self._orders.shared else ""
+        first, *others = self._workers
+        session = await first.open()
+        shared = session if self._orders.shared else ""
+        sessions = [session, *await asyncio.gather(*(worker.open(shared) for worker in others))]
         running = [asyncio.create_task(self._work(worker)) for worker in self._workers]
         await asyncio.sleep(self._orders.warm_up)
+        await asyncio.wait({asyncio.ensure_future(self._all_warm.wait())}, timeout=PATIENCE_S)
         self._counting, began = True, time.perf_counter()
         print("begin", flush=True)
         await asyncio.sleep(self._orders.seconds)
@@ -197,14 +165,19 @@ class Load:
         print("end", flush=True)
         self._over = True
         await asyncio.wait(running, timeout=PATIENCE_S)
-        for worker in self._workers:
-            worker.close()
+        for worker, session in zip(self._workers, sessions, strict=True):
+            await worker.close("" if self._orders.shared and worker is not first else session)
         return self._seen(seconds)
 
     async def _work(self, worker: Worker) -> None:
+        await worker.call()
+        self._cold -= 1
+        if not self._cold:
+            self._all_warm.set()
         while not self._over:
             start = time.perf_counter()
             fault = await worker.call()
+            self._answered += fault is None
             if not self._counting:
                 continue
             if fault is None:
@@ -215,6 +188,7 @@ class Load:
     def _seen(self, seconds: float) -> dict[str, Any]:
         took = sorted(self._took)
         found: dict[str, Any] = {"calls": len(took), "faults": len(self._faults), "seconds": seconds}
+        found["answered"] = self._answered  # before, while and after it was counted
         if self._faults:
             found["fault"] = self._faults[0]
         for share in (50, 95, 99):

@@ -5,6 +5,7 @@ From `/proc` alone (Linux): CPU of the dead is in whoever waited for them, so no
 
 import os
 import time
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +33,7 @@ class Snapshot:
     stolen_s: float
     """What other machines on the same host took from this one."""
 
-    def family(self, root: int, without: frozenset[int] = frozenset()) -> frozenset[int]:
+    def family(self, root: int, without: Set[int] = frozenset()) -> frozenset[int]:
         """A process and all that come from it, except some and all that come from those."""
         children: dict[int, list[int]] = {}
         for process in self.processes.values():
@@ -46,10 +47,10 @@ class Snapshot:
                 left += children.get(pid, [])
         return frozenset(found)
 
-    def cpu_s(self, pids: frozenset[int]) -> float:
+    def cpu_s(self, pids: Set[int]) -> float:
         return sum(self.processes[pid].cpu_s for pid in pids if pid in self.processes)
 
-    def rss(self, pids: frozenset[int]) -> int:
+    def rss(self, pids: Set[int]) -> int:
         return sum(self.processes[pid].rss for pid in pids if pid in self.processes)
 
 
@@ -58,7 +59,7 @@ def snapshot() -> Snapshot:
     return Snapshot(time.perf_counter(), {p.pid: p for p in found if p is not None}, _stolen_s())
 
 
-def others(before: Snapshot, after: Snapshot, ours: frozenset[int]) -> float:
+def others(before: Snapshot, after: Snapshot, ours: Set[int]) -> float:
     """The share of one core that was not ours while it lasted; ours may have come and gone."""
 
     def theirs(seen: Snapshot) -> float:

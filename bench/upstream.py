@@ -1,4 +1,4 @@
-"""The least an MCP server can cost: two tools that answer at once, in both eras, over HTTP or stdin and stdout.
+"""The least an MCP server can cost: two tools that answer at once, in both eras, over HTTP or stdio.
 
     python -m bench.upstream http    one process, raw ASGI; prints its URL
     python -m bench.upstream stdio   for gateways that start their servers themselves

@@ -4,13 +4,17 @@ Each is pinned by hash in a file beside this one that names no host, and install
 own under `.peers/`. To change a pin: edit `NAME.in` and run
 `.ci/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header
 --no-emit-index-url --no-emit-find-links bench/peers/NAME.in -o bench/peers/NAME.txt`; for npm edit
-`package.json` and run `npm install --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved` here.
+`package.json` and run in this folder
+`npm install --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved`.
 """
 
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -28,11 +32,12 @@ def environment(name: str) -> Path:
     """The Python environment of a peer; it is made when it is not there."""
     home, pins = PEERS / f"bench-{name}", HERE / f"{name}.txt"
     wanted = hashlib.sha256(pins.read_bytes()).hexdigest()
-    if not _is_there(home, wanted, home / "bin" / "python"):
-        _run(UV, "venv", "--clear", str(home))
-        python = str(home / "bin" / "python")
-        _run(UV, "pip", "sync", "--python", python, "--require-hashes", str(pins))
-        (home / ".installed").write_text(wanted)
+    with _alone(home):
+        if not _is_there(home, wanted, home / "bin" / "python"):
+            _run(UV, "venv", "--clear", str(home))
+            python = str(home / "bin" / "python")
+            _run(UV, "pip", "sync", "--python", python, "--require-hashes", str(pins))
+            (home / ".installed").write_text(wanted)
     return home
 
 
@@ -44,14 +49,24 @@ def packages() -> tuple[Path, Path]:
     node, npm = wheel / "bin" / "node", wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     home = PEERS / "bench-npm"
     wanted = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()
-    if not _is_there(home, wanted, home / "node_modules"):
-        home.mkdir(parents=True, exist_ok=True)
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(HERE / name, home)
-        path = os.pathsep.join((str(wheel / "bin"), os.environ.get("PATH", os.defpath)))
-        _run(node, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=home, path=path)
-        (home / ".installed").write_text(wanted)
+    with _alone(home):
+        if not _is_there(home, wanted, home / "node_modules"):
+            home.mkdir(parents=True, exist_ok=True)
+            for name in ("package.json", "package-lock.json"):
+                shutil.copy(HERE / name, home)
+            path = os.pathsep.join((str(wheel / "bin"), os.environ.get("PATH", os.defpath)))
+            _run(node, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=home, path=path)
+            (home / ".installed").write_text(wanted)
     return node, home / "node_modules"
+
+
+@contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    """Two contestants may want the same environment at once, and so may two runs."""
+    PEERS.mkdir(exist_ok=True)
+    with (PEERS / f"{home.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _is_there(home: Path, wanted: str, part: Path) -> bool:
@@ -69,4 +84,5 @@ def _run(*command: str | Path, cwd: Path = ROOT, path: str | None = None) -> Non
         raise Uninstalled(f"cannot be installed: {error}") from None
     if done.returncode != 0:
         said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        raise Uninstalled(f"cannot be installed: {' / '.join(said[-3:])[-400:]}")
+        told = [*said[:3], *said[3:][-2:]]  # npm begins with the cause, uv ends with it
+        raise Uninstalled(f"cannot be installed: {' / '.join(told)[:600]}")

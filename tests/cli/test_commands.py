@@ -82,6 +82,15 @@ def test_the_configuration_shown_in_the_reference_is_a_good_one() -> None:
     assert set(parse(yaml.safe_load(shown), environ={}).auth.people) == {"alice", "bob"}
 
 
+@requirement("REG-6")
+def test_usage_tells_who_called_what_and_to_others_only_their_own(holdfast: Holdfast) -> None:
+    assert "nothing was called" in holdfast("tools", "usage").out
+    holdfast("call", "desk.get_ticket", "--args", '{"number": 1}')
+    [use] = holdfast("tools", "usage", "--json").json["uses"]
+    assert (use["tool"].split("@")[0], use["calls"], use["status"]) == ("desk.get_ticket", 1, None)
+    assert "nothing was called" in holdfast("tools", "usage", "--as", "eve").out
+
+
 def test_tools_are_listed_for_whoever_asks(holdfast: Holdfast) -> None:
     everything = holdfast("tools")
     assert everything.code == 0

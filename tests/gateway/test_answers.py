@@ -21,7 +21,8 @@ async def test_the_answer_is_kept_in_both_its_forms_and_a_replay_has_them_too(tm
         first = await gateway.call("depot.take", {"item": "nail"}, principal=ME, key="k-1")
         again = await gateway.call("depot.take", {"item": "nail"}, principal=ME, key="k-1")
     assert first.data == {"item": "nail", "taken": 1}
-    assert first.native is not None and first.native["structuredContent"] == first.data
+    assert first.native is not None
+    assert first.native["structuredContent"] == first.data
     assert (again.replayed, again.data, again.native) == (True, first.data, first.native)
 
 
@@ -34,7 +35,8 @@ async def test_a_tool_that_says_it_failed_has_failed_for_good_and_its_words_are_
         read = await gateway.call("depot.stock", {"item": "jammed"}, principal=ME)
     assert (write.status, again.replayed, read.status) == (Status.FAILED, True, Status.FAILED)
     assert "the door is jammed" in (write.message or "")
-    assert write.native is not None and write.native["isError"] is True
+    assert write.native is not None
+    assert write.native["isError"] is True
     assert depot.taken == ["jammed"]
 
 

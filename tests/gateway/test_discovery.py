@@ -79,7 +79,8 @@ async def test_a_tool_that_changed_its_promise_waits_until_its_diff_is_accepted(
         notes = await gateway._auditing.since("*", 0.0, -1, 100)
     assert (before.status, refused.code, after.status) == (Status.DONE, Code.TOOL_QUARANTINED, Status.DONE)
     assert "keys in the home folder" in waiting.diff
-    assert replayed.replayed and replayed.version == before.version != after.version
+    assert replayed.replayed
+    assert replayed.version == before.version != after.version
     assert depot.taken == ["nail", "nail"]
     assert [kind for kind in ("quarantine", "accept") if any(kind in e.record.body for e in notes)] == [
         "quarantine",
@@ -132,7 +133,8 @@ async def test_another_process_that_accepts_is_noticed(tmp_path: Path) -> None:
         await depot.change(depot.tools[0], POISON)
         await news.of("tools")
         url = gateway.config.upstreams["depot"].mcp
-        assert url is not None and url.url is not None
+        assert url is not None
+        assert url.url is not None
         async with Gateway.open(config(tmp_path, url.url), connect=False) as other:
             await other.accept(ME, "depot", "take")
         await gateway.tidy()
@@ -214,7 +216,8 @@ async def test_what_nobody_classified_is_held_for_an_operator_and_shows_its_argu
         assert held.approval is not None
         asked = await gateway.approval(ME, held.approval.id)
         shown = await gateway.call("depot.burn", {"item": "nail"}, principal=ME, preview=True)
-    assert asked is not None and asked.need == {"operator": 1}
+    assert asked is not None
+    assert asked.need == {"operator": 1}
     assert shown.status is Status.PREVIEW
     assert depot.taken == []
 
@@ -228,7 +231,8 @@ async def test_reading_a_resource_passes_the_gates_and_leaves_a_record(tmp_path:
         foreign = await gateway.call("depot.mcp-resources-read", {"uri": "depot://plan"}, principal=stranger)
         mine, theirs = gateway.native.resources(ME), gateway.native.resources(stranger)
         records = await gateway.audit_of(ME, read.call_id, -1, 10)
-    assert read.native is not None and read.native["contents"][0]["text"] == "shelves"
+    assert read.native is not None
+    assert read.native["contents"][0]["text"] == "shelves"
     assert foreign.code is Code.TOOL_NOT_FOUND
     assert ([one["uri"] for one in mine], theirs) == (["depot://plan"], [])
     assert [entry.record.kind for entry in records] == ["intent", "outcome"]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from holdfast.cli import changes
+from holdfast.cli import changes, usage
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json
 from holdfast.cli.screen import data, show, show_json, table, text
 from holdfast.cli.session import caller, with_gateway
@@ -34,6 +34,7 @@ def add(app: typer.Typer) -> None:
     group.command(Tools.default)(tools)
     group.command()(changes.changes)
     group.command()(changes.accept)
+    group.command()(usage.usage)
     app.add_typer(group, name="tools")
 
 

@@ -48,6 +48,12 @@ async def welcome(gateway: "Gateway", address: str) -> None:
     )
     for note in gateway.policy_notes()[version.startswith(tuple(POLICIES)) :]:  # those are said above
         show(text(("  attention   ", "bold yellow"), note))
+    show(
+        text(
+            ("  mcp         ", ""),
+            f" {address}/mcp, or '{command()} stdio{with_config(Path(config.source))}'",
+        )
+    )
     show(text("try, in another terminal"))
     for why, line in _tries(contracts, Path(config.source)):
         show(text((f"  # {why}", "dim")), text((f"  {line}", "cyan")))

@@ -50,6 +50,8 @@ class McpAuth(Section):
     """As registered there; the gateway registers itself when left out."""
     client_secret: str | None = Field(default=None, repr=False)
     """Its secret, as `${NAME}`."""
+    issuer: str | None = None
+    """The only authorization server that may see id and secret; the first one that did when left out."""
     client_metadata_url: str | None = None
     """Where a document describes this gateway to authorization servers that read such documents."""
     scopes: tuple[str, ...] = ()

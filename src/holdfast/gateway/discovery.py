@@ -221,6 +221,8 @@ class Discovery:
         snapshot = await self._upstreams[name].snapshot(LISTING_S)
         before = self._snapshots.get(name)
         self._listed_at[name] = self._clock.monotonic()
+        if before == snapshot and self._misses[name] < defaults.PROBES_TO_UNAVAILABLE:
+            return  # importing hundreds of tools for nothing would hold everybody up
         self._snapshots[name] = snapshot
         imported = self._register(name, snapshot.tools, capabilities=snapshot.capabilities)
         self._reports[name] = (*snapshot.faults, *imported.reports)

@@ -23,6 +23,7 @@ def authorizer(
         client_id=auth.client_id,
         client_secret=auth.client_secret,
         client_metadata_url=auth.client_metadata_url,
+        issuer=auth.issuer,
         scopes=auth.scopes,
         redirect_uri=redirect_uri or Client().redirect_uri,
     )

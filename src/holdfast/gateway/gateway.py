@@ -21,7 +21,7 @@ from holdfast.gateway.watching import tenants_of, view_of
 from holdfast.gateway.why import SCOPE as EXPLAIN
 from holdfast.gateway.why import Explanation
 from holdfast.gateway.why import why as explanation
-from holdfast.gateway.wiring import Adapt, Parts, Store, assemble, connected
+from holdfast.gateway.wiring import Adapt, Parts, Store, assemble, connected, functions
 from holdfast.lifecycle import live, receive
 from holdfast.model import defaults
 from holdfast.model.approval import Answer, Approval
@@ -85,11 +85,11 @@ class Gateway:
         Without `connect` MCP servers are taken from the lock file and started when they are first needed.
         """
         ready = _configured(config)
-        upstreams, clock = connected(ready), SystemClock()
+        loaded, clock = functions(ready), SystemClock()
         async with SqliteStore(ready.store_path, clock, approval_s=ready.approvals.expire_s) as store:
             signs = await asyncio.to_thread(auditing.notary, ready)
             ports = {"clock": clock, "ids": RandomIds(), "adapt": adapt, "notary": signs}
-            gateway = cls.assemble(ready, store, upstreams, **ports)
+            gateway = cls.assemble(ready, store, connected(ready, loaded, store.tokens), **ports)
             try:
                 await gateway.prepare(connect=connect)
                 yield gateway.start()

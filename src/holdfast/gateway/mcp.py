@@ -9,24 +9,30 @@ from typing import cast
 from holdfast.catalog.catalog import MemoryCatalog
 from holdfast.config import Config, Upstream
 from holdfast.gateway.discovery import Discovery, Note
+from holdfast.gateway.egress import authorizer
 from holdfast.ports import Clock
 from holdfast.ports import Upstream as UpstreamPort
+from holdfast.upstreams.mcp.oauth_grant import TokenStore
 from holdfast.upstreams.mcp.target import HttpTarget, StdioTarget, Target
 from holdfast.upstreams.mcp.upstream import McpUpstream
 
 
-def mcp_upstream(name: str, settings: Upstream, config: Config) -> McpUpstream:
-    return McpUpstream(name, target(settings, config), concurrency=settings.concurrency)
+def mcp_upstream(
+    name: str, settings: Upstream, config: Config, tokens: TokenStore | None = None
+) -> McpUpstream:
+    return McpUpstream(name, target(name, settings, config, tokens), concurrency=settings.concurrency)
 
 
-def target(settings: Upstream, config: Config) -> Target:
+def target(name: str, settings: Upstream, config: Config, tokens: TokenStore | None) -> Target:
+    """Without a store of tokens nobody can sign in; such an upstream is only looked at."""
     server = settings.mcp
     assert server is not None  # noqa: S101  # whoever asks has looked
     if server.command is not None:
         cwd = config.folder if server.cwd is None else config.folder / server.cwd
         env = {"PATH": _path(), **server.env}
         return StdioTarget(command=server.command, args=server.args, env=env, cwd=str(cwd))
-    return HttpTarget(url=server.url or "", headers=server.headers, transport=server.transport)
+    auth = None if tokens is None else authorizer(name, server, tokens)
+    return HttpTarget(server.url or "", server.headers, transport=server.transport, auth=auth)
 
 
 def _path() -> str:

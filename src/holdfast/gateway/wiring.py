@@ -39,6 +39,7 @@ from holdfast.upstreams.function import FunctionUpstream, load
 
 if TYPE_CHECKING:
     from holdfast.gateway.discovery import Discovery, Note
+    from holdfast.upstreams.mcp.oauth_grant import TokenStore
 
 log = logging.getLogger(__name__)
 
@@ -79,17 +80,30 @@ class Parts:
     reports: tuple[str, ...]
 
 
-def connected(config: Config) -> dict[str, Upstream]:
-    """The upstreams a configuration names; MCP servers are not started yet."""
-    return {name: _upstream(name, settings, config) for name, settings in config.upstreams.items()}
+def functions(config: Config) -> dict[str, Upstream]:
+    """The upstreams that are Python, loaded; raises ConfigError for what cannot be."""
+    return {
+        name: FunctionUpstream(load(settings.functions, config.folder), settings.concurrency)
+        for name, settings in config.upstreams.items()
+        if settings.functions is not None
+    }
 
 
-def _upstream(name: str, settings: UpstreamSettings, config: Config) -> Upstream:
-    if settings.functions is not None:
-        return FunctionUpstream(load(settings.functions, config.folder), settings.concurrency)
+def connected(
+    config: Config, loaded: Mapping[str, Upstream] | None = None, tokens: "TokenStore | None" = None
+) -> dict[str, Upstream]:
+    """All upstreams a configuration names; MCP servers are not started yet."""
+    known = functions(config) if loaded is None else loaded
+    return {
+        name: known[name] if name in known else _server(name, settings, config, tokens)
+        for name, settings in config.upstreams.items()
+    }
+
+
+def _server(name: str, settings: UpstreamSettings, config: Config, tokens: "TokenStore | None") -> Upstream:
     from holdfast.gateway.mcp import mcp_upstream  # MCP takes a second to import
 
-    return mcp_upstream(name, settings, config)
+    return mcp_upstream(name, settings, config, tokens)
 
 
 def assemble(

@@ -75,7 +75,7 @@ class CedarPolicy:
         self.subjects = subjects(self.catalog.list())
         report = check(self.bundle, self.subjects)
         self.policies = report.policies
-        # Without a single tool no policy fits anything, which is nobody's fault: they have not been found yet.
+        # Without a single tool no policy fits anything, and that is nobody's fault: none was found yet.
         found = [problem for problem in report.problems if self.subjects or not problem.policy]
         self.problems: tuple[Problem, ...] = tuple(found)
         self._broken = frozenset(problem.policy for problem in found if problem.policy)

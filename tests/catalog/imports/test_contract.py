@@ -85,7 +85,8 @@ def test_a_real_server_is_registered_whole(server: str, trust: bool) -> None:
         for each in real(server)
         if trust and each.get("annotations", {}).get("readOnlyHint") is True
     }
-    assert {l.tool.contract.identity.name for l in listed if not l.tool.contract.effect.writes} == reading
+    contracts = [listing.tool.contract for listing in listed]
+    assert {one.identity.name for one in contracts if not one.effect.writes} == reading
 
 
 @requirement("CON-8")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.catalog.imports.descriptor import MAX_TOOLS, check, digest
+from holdfast.catalog.imports.descriptor import HINTS, MAX_TOOLS, check, digest
 from tests.catalog.imports.descriptors import SERVERS, real, take, tool, versions
 from tests.requirements import requirement
 
@@ -26,7 +26,7 @@ def test_the_public_servers_list_sound_descriptors(server: str) -> None:
         (None, "must be an object"),
         ({"inputSchema": {"type": "object"}}, "'name' must be"),
         (tool(name=""), "'name' must be"),
-        (tool(name=7), "'name' must be"),
+        ({**tool(), "name": 7}, "'name' must be"),
         (tool(inputSchema=None), "'inputSchema' must be an object"),
         (tool(inputSchema="object"), "'inputSchema' must be an object"),
         (tool(inputSchema={"type": "string"}), "must say 'type: object'"),
@@ -113,7 +113,9 @@ OTHER = [
     {"description": "Reads a /file, whole."},
     {"description": "<Reads a file, whole.>"},
     {"description": None},
-    {"annotations": {"readOnlyHint": True}},
+    {"description": "Reads a file, whole. \u212a"},
+    *({"annotations": {hint: value}} for hint in HINTS for value in (True, False)),
+    {"annotations": {"unheardOf": 1}},
     {"execution": {"taskSupport": "required"}},
     {"outputSchema": {"type": "object"}},
     {"inputSchema": {"type": "object"}},
@@ -129,7 +131,14 @@ def test_what_is_a_promise_changes_the_digest(members: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("at most 5", "at most -5"), ("3.5 s", "3 5 s"), ("1:30", "1 30"), ("50%", "50"), ("a_b", "a b")],
+    [
+        ("at 7 K", "at 7 \u212a"),
+        ("at most 5", "at most -5"),
+        ("3.5 s", "3 5 s"),
+        ("1:30", "1 30"),
+        ("50%", "50"),
+        ("a_b", "a b"),
+    ],
 )
 def test_signs_that_mean_something_are_words(one: str, other: str) -> None:
     assert digest(tool(description=one)) != digest(tool(description=other))

@@ -183,6 +183,8 @@ def test_the_diff_is_for_people() -> None:
         ("Reads a file, whole.\x1b[2K", "<U+001B>[2K"),
         ("Reads a file,\u00a0whole .", "<U+00A0>whole"),
         ("Reads a file, \u202ewhole.", "<U+202E>whole"),
+        ("Reads a file,\nwho\u200ble.", "    who<U+200B>le"),
+        ("Reads a file. " * 20 + "\x07", "<U+0007>"),
     ],
 )
 def test_a_diff_shows_what_nobody_would_see(text: str, shown: str) -> None:

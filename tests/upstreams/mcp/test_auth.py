@@ -24,6 +24,8 @@ class Doorman:
     async def headers(self, principal: str) -> Mapping[str, str]:
         return {"Authorization": f"Bearer {principal or 'gateway'}-{self.turn.get(principal, 0)}"}
 
+    async def close(self) -> None: ...
+
     async def challenged(self, principal: str, status: int, www_authenticate: str) -> bool:
         self.challenges.append((principal, status, www_authenticate))
         self.turn[principal] = self.turn.get(principal, 0) + 1

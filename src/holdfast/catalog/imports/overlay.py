@@ -9,6 +9,7 @@ taking a fitting name.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -91,14 +92,15 @@ class Overlay:
         """Names the overlay speaks of and the upstream does not offer."""
         known = {name for native in natives for name in (native, local_name(native))}
         return [
-            f"'{self.source}' speaks of '{key}', which the upstream does not offer; {_hint(key, natives)}"
+            f"'{self.source}' speaks of '{key}', which the upstream does not offer{_hint(key, natives)}"
             for key in self.tools
             if key not in known and not (_is_pattern(key) and any(fnmatchcase(n, key) for n in natives))
         ]
 
 
 def _hint(key: str, natives: list[str]) -> str:
-    return nearest(key, natives) if natives else "it offers no tools now"
+    close = get_close_matches(key, natives, n=1, cutoff=0.5)
+    return f"; did you mean '{close[0]}'?" if close else ""
 
 
 def _is_pattern(key: str) -> bool:

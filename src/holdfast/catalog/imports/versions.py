@@ -12,7 +12,7 @@ from holdfast.model.contract import Contract
 from holdfast.model.declaration import FIRST_VERSION
 from holdfast.model.errors import AdmissionError
 from holdfast.model.schema import SchemaError
-from holdfast.model.version import parse_version
+from holdfast.model.version import bump, parse_version
 from holdfast.model.vocabulary import ToolStatus
 
 _FREE = {"identity", "affordance"}
@@ -58,7 +58,7 @@ def settle(entry: Entry, promise: Promise, by: str, now: str) -> Entry:
         kept = replace(before, descriptor=dict(promise.descriptor), digest=digest(promise.descriptor))
         return entry.with_current(kept)
     if "version" in promise.stated:
-        _refuse_taken(contract, entry)
+        _refuse_step(contract, promise.namespace, before)
     else:
         harmless = by in (FIRST_USE, COSMETIC)
         contract = promise.contract(_next(promise, before, harmless=harmless))
@@ -115,13 +115,25 @@ def _next(promise: Promise, before: Accepted, *, harmless: bool) -> str:
     return str(steps[-1])
 
 
-def _refuse_taken(contract: Contract, entry: Entry) -> None:
-    for record in entry.versions:
-        if record.version == contract.version:
-            raise AdmissionError(
-                contract.tool,
-                [f"version '{contract.version}' is taken by another contract; give it a new one"],
-            )
+def _refuse_step(contract: Contract, namespace: str, before: Accepted) -> None:
+    """The version an overlay names is a new one, and says as much as changed. REG-5."""
+    if not _is_version(contract.version):
+        return  # admission says so
+    step = bump(before.version, contract.version)
+    if step in ("none", "down"):
+        taken = "taken by another contract" if step == "none" else f"older than '{before.version}'"
+        raise AdmissionError(contract.tool, [f"version '{contract.version}' is {taken}; give it a new one"])
+    last = rebuilt(namespace, before)
+    if last is not None and (faults := step_faults(last, contract)):
+        raise AdmissionError(contract.tool, faults)
+
+
+def _is_version(text: str) -> bool:
+    try:
+        parse_version(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _record(contract: Contract, promise: Promise, by: str, now: str) -> Accepted:

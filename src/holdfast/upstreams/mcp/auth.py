@@ -14,6 +14,8 @@ class Authorizer(Protocol):
         """The server refused them (401 or 403); True when it is worth one more try."""
         ...
 
+    async def close(self) -> None: ...
+
 
 def whose(tenant: str, principal: str) -> str:
     """A principal's name with its tenant: two tenants may know people of one name (AUT-6)."""

@@ -7,13 +7,11 @@ calls of different clients apart, and, where it serves both eras, sessions for c
 import asyncio
 import contextlib
 
-from holdfast.upstreams.mcp.errors import Garbage, Lost, Mismatch, Refused, Rejected, Unsent
+from holdfast.upstreams.mcp.errors import Lost, Refused, Unsent
 from holdfast.upstreams.mcp.exchange import Exchange
 from holdfast.upstreams.mcp.link import Ending, Link
 from holdfast.upstreams.mcp.listen import Listening
-from holdfast.upstreams.mcp.pool import Pool
-
-_NOT_OF_THAT_ERA = (Refused, Rejected, Garbage, Mismatch)
+from holdfast.upstreams.mcp.pool import NOT_OF_THAT_ERA, Pool
 
 
 class Connection:
@@ -44,7 +42,7 @@ class Connection:
             return self.link
         try:
             return await self._pool.link(exchange.owner, principal)
-        except _NOT_OF_THAT_ERA:
+        except NOT_OF_THAT_ERA:
             self._pool = None  # it serves the newer era alone; its questions are translated
         except (Unsent, Lost):
             pass

@@ -103,6 +103,8 @@ class Door:
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
+        if self.target.auth is not None:
+            await self.target.auth.close()
 
 
 async def _heeded(authorizing: Awaitable[T]) -> T:

@@ -8,8 +8,11 @@ session is only ever one principal's.
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from holdfast.upstreams.mcp.errors import Garbage, Mismatch, Refused, Rejected, Unsent
 from holdfast.upstreams.mcp.legacy_http import LegacyHttp
 
+NOT_OF_THAT_ERA = (Refused, Rejected, Garbage, Mismatch)
+"""What a server says that does not serve the handshake era at all."""
 MOST = 8
 """Sessions of one upstream. Beyond that clients share, and servers cannot ask them anything."""
 
@@ -22,6 +25,7 @@ class Pool:
         self._lock = asyncio.Lock()
         self._last: dict[LegacyHttp, str | None] = {} if first is None else {first: None}
         """Every session, and whose calls it had last."""
+        self._refused: Exception | None = None
 
     @property
     def links(self) -> tuple[LegacyHttp, ...]:
@@ -48,13 +52,25 @@ class Pool:
         return min(free, key=lambda link: (last[link] != owner, last[link] is not None), default=None)
 
     async def _another(self, principal: str) -> LegacyHttp:
+        if self._refused is not None:
+            raise self._refused
         await self._tidy(principal)
         if len(self._last) < MOST:
-            link = await self._open(principal)
-            self._last[link] = None
-            return link
+            return await self._opened(principal)
         shared = [link for link in self.links if link.principal == principal]
+        if not shared:
+            raise Unsent(f"all {MOST} sessions of it are busy with others' calls")
         return min(shared, key=lambda link: len(link.in_flight))
+
+    async def _opened(self, principal: str) -> LegacyHttp:
+        try:
+            link = await self._open(principal)
+        except NOT_OF_THAT_ERA as error:
+            if not self._last:
+                self._refused = error  # whoever waits here for a session need not ask too
+            raise
+        self._last[link] = None
+        return link
 
     async def _tidy(self, principal: str) -> None:
         """Make room: what is over goes, and if a principal has no session at all, so does an idle one."""

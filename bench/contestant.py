@@ -1,0 +1,36 @@
+"""What is measured, and how does it want to be spoken to?"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    url: str
+    pid: int
+    """Whose CPU and memory count, with everything it starts."""
+    headers: dict[str, str] = field(default_factory=dict)
+    prefix: str = ""
+    """What it puts before the names of tools."""
+    own_upstream: str = ""
+    """A part of the command line of servers it starts itself: they are upstreams, not the gateway."""
+
+
+Open = Callable[[Path, str], AbstractContextManager[Endpoint]]
+"""Starts a gateway in a folder, in front of an upstream's URL. Raises Uninstalled or Unstarted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contestant:
+    name: str
+    open: Open | None
+    """None: the upstream itself."""
+    era: str
+    tool: str = "read"
+    peer: bool = False
+    """Somebody else's gateway."""
+    shared: bool = False
+    """Whether all callers share one session of the older era: what suits it best."""
+    keyed: bool = False

@@ -1,0 +1,133 @@
+"""One round: one way of calling, so many at once, for seconds. What came of it, and who disturbed it?"""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bench.contestant import Contestant, Endpoint
+from bench.load import Orders
+from bench.processes import Snapshot, command_line, others, snapshot
+from bench.running import ROOT
+
+DISTURBED = 0.10
+"""Of one core, taken by others: from here on a round says nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    contestant: str
+    concurrency: int
+    calls: int
+    faults: int
+    fault: str
+    per_second: float
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    cpu_us: float | None
+    """Of the gateway, per call."""
+    rss_mb: float
+    others: float
+    """The share of a core that somebody else took meanwhile."""
+    reached: bool
+    """Whether every answered call came to the upstream; not known for those who start their own."""
+
+    @property
+    def quiet(self) -> bool:
+        return self.others <= DISTURBED
+
+    @property
+    def sound(self) -> bool:
+        return self.calls > 0 and self.faults == 0 and self.reached
+
+
+class Ring:
+    """Where rounds are fought: one upstream, and gateways of which all but one rest."""
+
+    def __init__(self, upstream: str, gateways: frozenset[int], seconds: float, warm_up: float) -> None:
+        self._upstream, self._gateways = upstream, gateways
+        self._seconds, self._warm_up = seconds, warm_up
+        self._number = 0
+
+    def measure(self, who: Contestant, endpoint: Endpoint, concurrency: int) -> Round:
+        self._number += 1
+        orders = Orders(
+            url=endpoint.url,
+            era=who.era,
+            tool=f"{endpoint.prefix}{who.tool}",
+            concurrency=concurrency,
+            seconds=self._seconds,
+            warm_up=self._warm_up,
+            prefix=f"r{self._number}",
+            headers=endpoint.headers,
+            keyed=who.keyed,
+            shared=who.shared,
+        )
+        came = self._calls()
+        servers: set[int] = set()
+        before, after, seen = _load(orders, lambda taken: servers.update(_own_upstreams(endpoint, taken)))
+        resting = self._gateways - {endpoint.pid}
+        ours = before.family(os.getpid(), resting) | after.family(os.getpid(), resting)
+        gateway = after.family(endpoint.pid, servers)
+        spent = after.cpu_s(gateway) - before.cpu_s(before.family(endpoint.pid, servers))
+        calls = int(seen["calls"])
+        return Round(
+            contestant=who.name,
+            concurrency=concurrency,
+            calls=calls,
+            faults=seen["faults"],
+            fault=seen.get("fault", ""),
+            per_second=calls / seen["seconds"],
+            p50_ms=seen["p50_ms"],
+            p95_ms=seen["p95_ms"],
+            p99_ms=seen["p99_ms"],
+            cpu_us=spent / calls * 1e6 if calls else None,
+            rss_mb=after.rss(gateway) / 2**20,
+            others=others(before, after, ours),
+            reached=bool(endpoint.own_upstream) or self._calls() - came >= seen["answered"],
+        )
+
+    def _calls(self) -> int:
+        with urllib.request.urlopen(self._upstream.removesuffix("/mcp") + "/calls", timeout=30) as said:
+            return int(said.read())
+
+
+def _load(orders: Orders, look: Callable[[Snapshot], None]) -> tuple[Snapshot, Snapshot, dict[str, Any]]:
+    """What was there when counting began, and when it ended; `look` sees both while everybody is alive."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bench.load"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(json.dumps(asdict(orders)))
+        process.stdin.close()
+        seen = []
+        for expected in ("begin", "end"):
+            if process.stdout.readline().strip() != expected:
+                raise RuntimeError(f"the load did not {expected}: {process.stderr.read()[-500:]}")
+            seen.append(snapshot())
+            look(seen[-1])
+        said = process.stdout.readline()
+    return seen[0], seen[1], json.loads(said)
+
+
+def _own_upstreams(endpoint: Endpoint, seen: Snapshot) -> frozenset[int]:
+    if not endpoint.own_upstream:
+        return frozenset()
+    return frozenset(
+        pid
+        for pid in seen.family(endpoint.pid)
+        if pid != endpoint.pid and endpoint.own_upstream in command_line(pid)
+    )
