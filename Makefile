@@ -28,7 +28,7 @@ run: install  ## serve the demo (CONFIG=file serves another)
 	$(BIN)/holdfast serve --config $(CONFIG)
 
 test: install  ## run the tests (PYTEST_ARGS="-k claim" chooses)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 3 --dist worksteal $(PYTEST_ARGS)
 
 check: install  ## format, lint, types, import rules
 	$(BIN)/ruff format --check

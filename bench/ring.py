@@ -46,6 +46,29 @@ class Round:
         return self.calls > 0 and self.faults == 0 and self.reached
 
 
+class Unmeasured(Exception):
+    """The load could not even begin; says why."""
+
+
+def nothing(who: Contestant, concurrency: int, why: str) -> Round:
+    """The round of somebody who did not come to it."""
+    return Round(
+        contestant=who.name,
+        concurrency=concurrency,
+        calls=0,
+        faults=1,
+        fault=why,
+        per_second=0.0,
+        p50_ms=None,
+        p95_ms=None,
+        p99_ms=None,
+        cpu_us=None,
+        rss_mb=0.0,
+        others=0.0,
+        reached=True,
+    )
+
+
 class Ring:
     """Where rounds are fought: one upstream, and gateways of which all but one rest."""
 
@@ -55,6 +78,12 @@ class Ring:
         self._number = 0
 
     def measure(self, who: Contestant, endpoint: Endpoint, concurrency: int) -> Round:
+        try:
+            return self._measured(who, endpoint, concurrency)
+        except Unmeasured as error:
+            return nothing(who, concurrency, str(error))
+
+    def _measured(self, who: Contestant, endpoint: Endpoint, concurrency: int) -> Round:
         self._number += 1
         orders = Orders(
             url=endpoint.url,
@@ -116,7 +145,8 @@ def _load(orders: Orders, look: Callable[[Snapshot], None]) -> tuple[Snapshot, S
         seen = []
         for expected in ("begin", "end"):
             if process.stdout.readline().strip() != expected:
-                raise RuntimeError(f"the load did not {expected}: {process.stderr.read()[-500:]}")
+                why = process.stderr.read().strip().rpartition("\n")[2]
+                raise Unmeasured(f"the load did not {expected}: {why[-300:]}")
             seen.append(snapshot())
             look(seen[-1])
         said = process.stdout.readline()

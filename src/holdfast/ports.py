@@ -219,8 +219,14 @@ class Ledger(Protocol):
         """A client of this worker waits for it now; False when somebody else was faster."""
         ...
 
-    async def leave(self, call: Call, *, told: bool) -> None:
-        """The client of an attended call has gone, with the last word or without."""
+    async def leave(self, call: Call, *, told: bool, asked: bool = False) -> None:
+        """The client of an attended call has gone, with the last word or without; or it was asked something,
+        and comes back with the operation's name.
+        """
+        ...
+
+    async def tell(self, operation: Operation) -> None:
+        """A client has the last word on this operation as it stands, without having waited for it."""
         ...
 
     async def peek_rate(

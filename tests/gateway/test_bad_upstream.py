@@ -21,7 +21,6 @@ from tests.gateway.test_discovery import ME
 from tests.requirements import requirement
 from tests.upstreams.mcp.places import serving
 
-
 HASTY = OVERLAY.replace("READ_ONLY", "READ_ONLY, timeout_ms: 1000")
 """A breaker looks at the last half minute: answers must be awaited for less."""
 

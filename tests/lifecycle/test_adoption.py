@@ -47,7 +47,7 @@ ROWS: dict[tuple[str, bool], tuple[Status, bool, int]] = {
     ("no_effect", False): (Status.DONE, True, 1),
     ("no_effect", True): (Status.DONE, True, 1),
     ("asks", False): (Status.DONE, True, 1),
-    ("asks", True): (Status.DONE, True, 1),
+    ("asks", True): (Status.DONE, False, 1),  # who was asked comes back with its name
     ("lose", False): (Status.UNKNOWN, True, 1),
     ("lose", True): (Status.UNKNOWN, True, 1),
 }

@@ -63,7 +63,8 @@ async def test_a_version_is_deprecated_on_its_day_and_says_so(store: str, tmp_pa
     assert before.warnings == ()
     assert after.status is Status.DONE
     assert "deprecated" in after.warnings[0]
-    assert after.deprecation is not None and after.deprecation["successor"] == "2.0.0"
+    assert after.deprecation is not None
+    assert after.deprecation["successor"] == "2.0.0"
 
 
 @requirement("REG-6")
@@ -79,7 +80,7 @@ async def test_a_version_still_in_use_is_not_taken_away_and_somebody_is_told(
         said = await gateway._retiring.tend()  # looked a moment ago
         await clock.advance(3_600)
         again = await gateway._retiring.tend()
-        notes = [use for use in await gateway.usage(gateway.identity.at_terminal(), 0.0)]
+        notes = list(await gateway.usage(gateway.identity.at_terminal(), 0.0))
         await clock.advance(86_400)
         await gateway.tidy()
         assert status(gateway, "1.0.0") is ToolStatus.SUNSET
@@ -94,7 +95,8 @@ async def test_an_alert_names_who_still_calls_it(store: str, tmp_path: Path) -> 
         await clock.advance(86_400)
         await gateway.call("test.weigh", {"pounds": 1.0}, version="1.0.0")
         [alert] = await gateway._retiring.tend()
-        assert "test.weigh@1.0.0" in alert and "1 times" in alert
+        assert "test.weigh@1.0.0" in alert
+        assert "1 times" in alert
         assert gateway.identity.at_terminal().user in alert
 
 

@@ -99,7 +99,7 @@ def _faults(detail: ErrorDetails, place: Place) -> Iterator[Fault]:
 
 def _secret(place: Place) -> bool:
     """Whether what stands here may be a secret, and is not repeated."""
-    return place[-1:] in (("approver_secret",), ("client_secret",)) or place[-2:-1] in (
+    return place[-1:] in (("approver_secret",), ("client_secret",), ("url",)) or place[-2:-1] in (
         ("env",),
         ("headers",),
     )

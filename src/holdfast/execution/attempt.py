@@ -37,10 +37,11 @@ async def attempt(call: Call, runtime: Runtime, number: int) -> Result:
         return _never_sent(call)
     call.attempts, call.dispatched_at = number, runtime.clock.now()
     own, began = (None, 0.0) if call.trail is None else (span_id(), runtime.clock.monotonic())
-    work = asyncio.ensure_future(
-        runtime.upstreams[call.upstream].invoke(_describe(call, runtime, number, left, own))
-    )
-    work.add_done_callback(lambda _: slots.release())
+    peer = call.proposal.peer
+    asked = None if peer is None else Asked(peer, call, runtime.clock, slots)
+    described = _describe(call, asked, number, left, own)
+    work = asyncio.ensure_future(runtime.upstreams[call.upstream].invoke(described))
+    work.add_done_callback(lambda _: slots.leave(lent=asked is not None and asked.lent))
     call.work = work
     longest = left
     while left > 0 and not await runtime.clock.until(work, min(left, longest)):
@@ -67,7 +68,7 @@ async def _enter(call: Call, runtime: Runtime, slots: asyncio.Semaphore) -> Brok
     return Broke(trace=Trace.NONE, code=Code.TIMEOUT, message=text)
 
 
-def _describe(call: Call, runtime: Runtime, number: int, left: float, own: str | None) -> Attempt:
+def _describe(call: Call, asked: Asked | None, number: int, left: float, own: str | None) -> Attempt:
     parent = call.proposal.parent
     return Attempt(
         tool=call.tool,
@@ -81,7 +82,7 @@ def _describe(call: Call, runtime: Runtime, number: int, left: float, own: str |
         traceparent=outgoing(call.trace_id, parent, own),
         tracestate=None if parent is None else parent.state,
         principal=call.principal.id,
-        peer=None if call.proposal.peer is None else Asked(call.proposal.peer, call, runtime.clock),
+        peer=asked,
     )
 
 

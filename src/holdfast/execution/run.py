@@ -81,7 +81,7 @@ def _cached(call: Call, runtime: Runtime) -> Ran | None:
     ttl_s = call.tool.contract.runtime.cache_ttl_s
     if ttl_s is None or call.writes or call.proposal.depth:  # a gate reads what is, not what was
         return None
-    found = runtime.cache.get(call.principal.tenant, call.fingerprint, ttl_s, runtime.clock.monotonic())
+    found = runtime.cache.get(call.principal.tenant, _place(call, runtime), ttl_s, runtime.clock.monotonic())
     return (
         None if found is None else Ran(value=found.value, cached_at=found.retrieved_at, native=found.native)
     )
@@ -91,4 +91,11 @@ def remember(call: Call, judged: Judged, runtime: Runtime) -> None:
     """Keep a verified read for its time to live."""
     if call.tool.contract.runtime.cache_ttl_s is not None and not call.writes:
         entry = Cached(judged.data, runtime.clock.monotonic(), runtime.clock.now(), judged.native)
-        runtime.cache.put(call.principal.tenant, call.fingerprint, entry)
+        runtime.cache.put(call.principal.tenant, _place(call, runtime), entry)
+
+
+def _place(call: Call, runtime: Runtime) -> str:
+    """Equal reads share an answer, but not where the upstream itself answers each principal differently."""
+    if getattr(runtime.upstreams[call.upstream], "personal", False):
+        return f"{call.principal.id} {call.fingerprint}"
+    return call.fingerprint

@@ -22,9 +22,26 @@ class Bulkhead(asyncio.Semaphore):
         super().__init__(size)
         self.size = size
 
+        self.asking = 0
+        """Calls that wait for their client and have given up their place."""
+
     @property
     def in_use(self) -> int:
         return self.size - self._value
+
+    def lend(self) -> bool:
+        """A call that waits for a person is no load: another may have its place, but not without end."""
+        if self.asking >= self.size:
+            return False
+        self.asking += 1
+        self.release()
+        return True
+
+    def leave(self, *, lent: bool) -> None:
+        if lent:
+            self.asking -= 1
+        else:
+            self.release()
 
 
 @dataclass(slots=True, kw_only=True)

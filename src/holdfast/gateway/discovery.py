@@ -7,7 +7,7 @@ tools: they are unavailable until it is back, and come back by themselves (REG-2
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,6 +73,8 @@ class Discovery:
         self._looked_at: dict[str, float] = {}
         self._misses: dict[str, int] = dict.fromkeys(upstreams, 0)
         self._tasks: list[asyncio.Task[None]] = []
+        self._importing = asyncio.Lock()
+        self._taking: set[asyncio.Future[None]] = set()
         self.native = Native(config, self._upstreams, catalog)
 
     @property
@@ -99,7 +101,8 @@ class Discovery:
         unknown = []
         for name in self._upstreams:
             if known := _descriptors(self._lock.tools(name)):
-                self._register(name, known, down=down)
+                imported = self._imported(name, known, self._around(name))
+                self._register(name, imported, {}, down=down)
             else:
                 unknown.append(name)
         return unknown
@@ -108,6 +111,8 @@ class Discovery:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._taking:
+            await asyncio.wait(self._taking, timeout=PATIENCE_S)
 
     def _read_files(self) -> None:
         wrong: list[str] = []
@@ -148,7 +153,8 @@ class Discovery:
 
     def _heard(self, name: str, change: "Change") -> None:
         if change.kind == "resource":
-            self.native.changed("resource", change.uri)
+            if self.native.wanted(name, change.uri):
+                self.native.changed("resource", change.uri)
             return
         self._news[name].add(change.kind)
         woken = self._woken.get(name)
@@ -223,27 +229,36 @@ class Discovery:
         self._listed_at[name] = self._clock.monotonic()
         if before == snapshot and self._misses[name] < defaults.PROBES_TO_UNAVAILABLE:
             return  # importing hundreds of tools for nothing would hold everybody up
+        # Whoever asked may not wait so long. What was listed is taken in all the same, and as a whole.
+        taking = asyncio.ensure_future(self._take(name, snapshot))
+        self._taking.add(taking)
+        taking.add_done_callback(self._taking.discard)
+        await asyncio.shield(taking)
+
+    async def _take(self, name: str, snapshot: "Snapshot") -> None:
+        before, gone = self._snapshots.get(name), self._misses[name] >= defaults.PROBES_TO_UNAVAILABLE
+        await self._import(name, snapshot)
         self._snapshots[name] = snapshot
-        imported = self._register(name, snapshot.tools, capabilities=snapshot.capabilities)
-        self._reports[name] = (*snapshot.faults, *imported.reports)
-        for said in self._reports[name]:
-            log.warning("upstream %s: %s", name, said)
-        await self._keep(name, imported)
         self.native.seen(name, snapshot)
         for kind in ("tools", "prompts", "resources"):
-            if before is None or getattr(before, kind) != getattr(snapshot, kind):
+            back = gone and kind == "tools"  # the same tools, and nobody was shown them for a while
+            if before is None or back or getattr(before, kind) != getattr(snapshot, kind):
                 self.native.changed(kind)
 
-    def _register(
-        self,
-        name: str,
-        tools: Any,
-        *,
-        capabilities: Mapping[str, Any] | None = None,
-        down: bool = False,
-    ) -> Imported:
+    async def _import(self, name: str, snapshot: "Snapshot") -> None:
+        """One server after the other, so that the lock file in memory misses none of them."""
+        async with self._importing:
+            # In a thread: a few hundred tools that are new take seconds.
+            imported = await asyncio.to_thread(self._imported, name, snapshot.tools, self._around(name))
+            self._register(name, imported, snapshot.capabilities)
+            self._reports[name] = (*snapshot.faults, *imported.reports)
+            for said in self._reports[name]:
+                log.warning("upstream %s: %s", name, said)
+            await self._keep(name, imported)
+
+    def _imported(self, name: str, tools: Sequence[Any], around: Mapping[str, Contract]) -> Imported:
         settings = self._config.upstreams[name]
-        imported = import_tools(
+        return import_tools(
             name,
             tools,
             overlay=self._overlays[name],
@@ -251,20 +266,25 @@ class Discovery:
             trust_annotations=settings.trust_annotations,
             now=self._now(),
             plain=settings.prefix == "",
-            known=self._known,
-            others=[o.tool.contract.identity.name for o in self._catalog.list() if o.upstream != name],
+            known=around.get,
+            others=[contract.identity.name for contract in around.values()],
         )
-        offers = [*imported.offers, *companions(name, capabilities or {})]
+
+    def _register(
+        self, name: str, imported: Imported, capabilities: Mapping[str, Any], *, down: bool = False
+    ) -> None:
+        offers = [*imported.offers, *companions(name, capabilities)]
         statuses = imported.statuses
         if down:
             statuses = {(o.contract.tool, o.contract.version): ToolStatus.UNAVAILABLE for o in offers}
         self._catalog.replace(name, offers, statuses)
         self.native.standing(name, hidden=imported.hidden, pinned=imported.pinned)
-        return imported
 
-    def _known(self, tool: str) -> Contract | None:
-        found = self._catalog.find(tool, None)
-        return None if found is None else found.tool.contract
+    def _around(self, name: str) -> dict[str, Contract]:
+        """What other upstreams offer, by tool; looked up in the event loop: the catalog knows no threads."""
+        tools = dict.fromkeys(o.tool.contract.tool for o in self._catalog.list() if o.upstream != name)
+        found = {tool: self._catalog.find(tool, None) for tool in tools}
+        return {tool: one.tool.contract for tool, one in found.items() if one is not None}
 
     async def _keep(self, name: str, imported: Imported) -> None:
         """Write the lock down, and put on record what was put into quarantine just now."""
@@ -301,9 +321,8 @@ class Discovery:
             log.error("what was changed beside the lock file is not used: %s", error)
             self._stamp = _stamp(self._lock_path)
             return
-        for name, snapshot in self._snapshots.items():
-            imported = self._register(name, snapshot.tools, capabilities=snapshot.capabilities)
-            await self._keep(name, imported)
+        for name, snapshot in list(self._snapshots.items()):
+            await self._import(name, snapshot)
         self.native.changed("tools")
 
     def pending(self) -> dict[str, dict[str, Pending]]:
@@ -313,13 +332,13 @@ class Discovery:
     async def accept(self, name: str, tool: str, by: str, digest: str | None = None) -> None:
         """Take a changed tool as it is now; `digest` names what was shown. Raises NotFound."""
         await self.notice()
-        lock = accept(self._lock, name, tool, by, self._now(), digest=digest)
-        self._lock = await asyncio.to_thread(lock.save, self._lock_path)
-        self._stamp = _stamp(self._lock_path)
+        async with self._importing:
+            lock = accept(self._lock, name, tool, by, self._now(), digest=digest)
+            self._lock = await asyncio.to_thread(lock.save, self._lock_path)
+            self._stamp = _stamp(self._lock_path)
         await self._note("*", "accept", by, tool=f"{name}.{tool}", digest=digest)
         if (snapshot := self._snapshots.get(name)) is not None:
-            imported = self._register(name, snapshot.tools, capabilities=snapshot.capabilities)
-            await self._keep(name, imported)
+            await self._import(name, snapshot)
             self.native.changed("tools")
 
 

@@ -201,6 +201,10 @@ class Gateway:
         """The client of a call with a `request_key` has its answer; nothing to be told of other calls."""
         await handover.delivered(by, call_id, self._ports)
 
+    async def fetched(self, by: Principal, call_id: str) -> None:
+        """A client that did not wait has the outcome: its next equal call is a new operation."""
+        await handover.fetched(by, call_id, self._ports)
+
     async def abandoned(self, by: Principal, call_id: str) -> None:
         """The answer of a call with a `request_key` reached nobody: the next equal call gets it."""
         await handover.abandoned(by, call_id, self._ports)

@@ -9,6 +9,7 @@ import logging
 from holdfast.model.attendance import has_operation, is_last_word
 from holdfast.model.call import Call, Principal
 from holdfast.model.errors import StoreError
+from holdfast.model.observation import Status
 from holdfast.ports import Ports
 
 log = logging.getLogger(__name__)
@@ -24,10 +25,22 @@ async def delivered(by: Principal, call_id: str, ports: Ports) -> None:
         ports.attendance.leave(call)
     elif not is_last_word(observation):
         await left(call, ports)
-    elif await _noted(call, ports, told=True):
+    elif await _noted(call, ports, told=True, asked=observation.status is Status.PARTIAL):
         # Not before it is written down: until then the client's next equal call must find the answer taken.
         # Where it cannot be written this process remembers, and nobody is given the answer twice.
         ports.attendance.leave(call)
+
+
+async def fetched(by: Principal, call_id: str, ports: Ports) -> None:
+    """A client that did not wait has looked the outcome up: its next equal call means something new."""
+    try:
+        found = await ports.ledger.find_call(by.tenant, call_id)
+        if found is None or found.attendant is None or found.ref.principal != by.id:
+            return
+        if found.state.settled and not ports.attendance.serves(by.tenant, call_id):
+            await ports.ledger.tell(found)
+    except StoreError as error:
+        log.error("call %s: that its outcome was looked up could not be written: %s", call_id, error)
 
 
 async def abandoned(by: Principal, call_id: str, ports: Ports) -> None:
@@ -47,9 +60,10 @@ async def left(call: Call, ports: Ports) -> None:
         await _noted(call, ports, told=False)
 
 
-async def _noted(call: Call, ports: Ports, *, told: bool) -> bool:
+async def _noted(call: Call, ports: Ports, *, told: bool, asked: bool = False) -> bool:
+    """`asked`: the client knows its operation by now, and another equal call means another one."""
     try:
-        await ports.ledger.leave(call, told=told)
+        await ports.ledger.leave(call, told=told, asked=asked)
     except StoreError as error:
         log.error("call %s: whether its answer arrived could not be written: %s", call.id, error)
         return False

@@ -4,6 +4,8 @@ Resources, templates and prompts as the servers listed them last. Reading one is
 whoever may not make that call is not shown what it would read.
 """
 
+import asyncio
+import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,8 @@ from holdfast.ports import Catalog, Listing
 if TYPE_CHECKING:
     from holdfast.upstreams.mcp.listing import Snapshot
     from holdfast.upstreams.mcp.upstream import McpUpstream
+
+log = logging.getLogger(__name__)
 
 RESOURCES_READ = "mcp-resources-read"
 PROMPTS_GET = "mcp-prompts-get"
@@ -112,6 +116,10 @@ class Native:
         for listener in list(self._listeners):
             listener(kind, uri)
 
+    def wanted(self, name: str, uri: str | None) -> bool:
+        """Whether somebody subscribed to this there; what else a server says of resources is for nobody."""
+        return (name, uri) in self._subscribed
+
     async def subscribe(self, name: str, uri: str) -> None:
         """Hear of a resource's changes; the server is asked once however many clients want to."""
         count = self._subscribed.get((name, uri), 0)
@@ -135,9 +143,11 @@ class Native:
         before = self._least()
         self._levels[session] = level
         if self._least() != before:
-            for name, snapshot in self._seen.items():
-                if snapshot.capabilities.get("logging") is not None:
-                    await self._upstreams[name].set_level(self._least())
+            told = [n for n, s in self._seen.items() if s.capabilities.get("logging") is not None]
+            asked = (self._upstreams[name].set_level(self._least()) for name in told)
+            for name, said in zip(told, await asyncio.gather(*asked, return_exceptions=True), strict=True):
+                if isinstance(said, BaseException):
+                    log.info("upstream %s could not be told how much to log: %s", name, said)
 
     def forget(self, session: str) -> None:
         self._levels.pop(session, None)

@@ -63,6 +63,7 @@ def import_tools(
     for native, why in listed.twice.items():
         intake.hold(native, why)
     stand_together(intake, known or (lambda _: None))
+    intake.report_steps()
     intake.reports.extend(overlay.unused([*listed.sound, *listed.twice]))
     offers, statuses = _offers(namespace, intake.taken.values())
     return Imported(

@@ -104,14 +104,15 @@ class Intake:
         except AdmissionError as error:
             self.refuse(native, list(error.reasons), before, standing.entry)
         else:
-            self._report_step(native, before, entry)
             versions = offered(self.namespace, entry, quarantined=False)
             self.taken[native] = Taken(native, entry, versions, before, stated.values)
 
-    def _report_step(self, native: str, before: Entry | None, entry: Entry) -> None:
-        old, new = before.current if before else None, entry.current
-        if old is not None and new is not None and old.version != new.version:
-            self.report(native, f"is now version '{new.version}', after '{old.version}'")
+    def report_steps(self) -> None:
+        """Which tools are in another version now."""
+        for native, tool in self.taken.items():
+            old, new = tool.before.current if tool.before else None, tool.entry.current
+            if old is not None and new is not None and old.version != new.version:
+                self.report(native, f"is now version '{new.version}', after '{old.version}'")
 
 
 def offer(version: Version) -> Offer:

@@ -117,23 +117,16 @@ def _next(promise: Promise, before: Accepted, *, harmless: bool) -> str:
 
 def _refuse_step(contract: Contract, namespace: str, before: Accepted) -> None:
     """The version an overlay names is a new one, and says as much as changed. REG-5."""
-    if not _is_version(contract.version):
-        return  # admission says so
-    step = bump(before.version, contract.version)
+    try:
+        step = bump(before.version, contract.version)
+    except ValueError as error:
+        raise AdmissionError(contract.tool, [str(error)]) from None
     if step in ("none", "down"):
         taken = "taken by another contract" if step == "none" else f"older than '{before.version}'"
         raise AdmissionError(contract.tool, [f"version '{contract.version}' is {taken}; give it a new one"])
     last = rebuilt(namespace, before)
     if last is not None and (faults := step_faults(last, contract)):
         raise AdmissionError(contract.tool, faults)
-
-
-def _is_version(text: str) -> bool:
-    try:
-        parse_version(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _record(contract: Contract, promise: Promise, by: str, now: str) -> Accepted:

@@ -6,8 +6,8 @@ done before its answer is sent.
 """
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 from holdfast.model.vocabulary import KeySource
 
@@ -28,6 +28,7 @@ class Delivery:
     def __init__(self, gateway: "Gateway", principal: "Principal") -> None:
         self._gateway, self._principal = gateway, principal
         self._calls: list[str] = []
+        self._fetched: str | None = None
         self._arrived: bool | None = None
         self._left: Callable[[], None] | None = None
 
@@ -44,21 +45,32 @@ class Delivery:
         else:
             self._tell(observation.call_id, self._arrived)
 
+    def fetches(self, observation: "Observation") -> None:
+        """The answer tells what became of a call nobody waits for."""
+        if observation.key_source in OURS:
+            self._fetched = observation.call_id
+
     def ended(self, arrived: bool) -> None:
         """The answer was handed over to a client that was there, or was not."""
         if self._arrived is not None:
             return
         self._arrived = arrived
-        if not arrived and not self._calls and self._left is not None:
-            self._left()
+        if not arrived and self._left is not None:
+            self._left()  # also where a call is over already: one that was held may be running again
         for call_id in self._calls:
             self._tell(call_id, arrived)
+        if arrived and self._fetched is not None:
+            _later(self._gateway.fetched(self._principal, self._fetched))
 
     def _tell(self, call_id: str, arrived: bool) -> None:
-        task = asyncio.get_running_loop().create_task(self._told(call_id, arrived))
-        _telling.add(task)
-        task.add_done_callback(_telling.discard)
+        _later(self._told(call_id, arrived))
 
     async def _told(self, call_id: str, arrived: bool) -> None:
         tell = self._gateway.delivered if arrived else self._gateway.abandoned
         await tell(self._principal, call_id)
+
+
+def _later(work: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.get_running_loop().create_task(work)
+    _telling.add(task)
+    task.add_done_callback(_telling.discard)

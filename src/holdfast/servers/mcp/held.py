@@ -5,12 +5,14 @@ can ask, and the operator trusts that this client shows what it is asked to a pe
 readable answer, has it approved elsewhere, and calls again.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from holdfast.model import defaults
 from holdfast.model.approval import Answer, Approval
 from holdfast.model.errors import HoldfastError
 from holdfast.model.peer import Unanswerable
@@ -45,9 +47,12 @@ async def asked(
                 "requestState": sealed(hub.gateway, exchange.principal, state),
             }
         )
+    client = LegacyClient(exchange)
+    exchange.delivery.awaits(client.leave)
     try:
-        said = await LegacyClient(exchange).ask(ELICIT, _dialogue(question))
-    except Unanswerable:
+        async with asyncio.timeout(defaults.ASK_S):
+            said = await client.ask(ELICIT, _dialogue(question))
+    except (Unanswerable, TimeoutError):
         return ran
     decided = await _decide(hub, exchange, question.id, said)
     return await run(hub, exchange, tool, arguments, propose) if decided else ran

@@ -102,14 +102,18 @@ class Hub:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _read(self) -> Names:
-        return Names(self.gateway.tools(EVERYBODY), self.prefixes, self.gateway.config.pins)
+    def _read(self, before: Names | None = None) -> Names:
+        """Who had a name before keeps it: a newcomer with that name gets no calls meant for others."""
+        listings = self.gateway.tools(EVERYBODY)
+        if before is not None:
+            listings.sort(key=lambda one: one.tool.contract.tool not in before.by_tool)
+        return Names(listings, self.prefixes, self.gateway.config.pins)
 
     def _changed(self, kind: str, uri: str | None) -> None:
         if kind == "tools":
-            self.names = self._read()
+            self.names = self._read(self.names)
             for collision in self.names.collisions:
-                log.error("%s; until then the first of them is meant", collision)
+                log.error("%s; until then the one that was there first is meant", collision)
         news = event(kind, uri)
         if news is not None:
             self.later(self.subscriptions.publish(news))

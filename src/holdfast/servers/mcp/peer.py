@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NEEDS = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
 """What a client must have declared to be asked this; anything else is never asked."""
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+GONE = "the client has left"
 PROGRESS, MESSAGE = "notifications/progress", "notifications/message"
 
 
@@ -49,6 +50,11 @@ class Client:
         self.capabilities = exchange.capabilities
         self.progress = exchange.progress_token is not None
         self.request_state = request_state
+        self._gone = asyncio.Event()
+
+    def leave(self) -> None:
+        """It is not there any more: a tool that asks is told so at once, and can come to an end."""
+        self._gone.set()
 
     @property
     def log_level(self) -> str | None:
@@ -81,12 +87,20 @@ class LegacyClient(Client):
 
     async def ask(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
         self._check(method, params)
+        asking = asyncio.ensure_future(self.exchange.request(method, params))
+        leaving = asyncio.ensure_future(self._gone.wait())
         try:
-            return await self.exchange.request(method, params)
+            await asyncio.wait((asking, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if not asking.done():
+                raise Unanswerable(GONE)
+            return await asking
         except MCPError as error:
             raise Unanswerable(error.message, error.code, error.data) from None
         except ValidationError:
             raise Unanswerable(f"the client's answer to '{method}' is not one") from None
+        finally:
+            asking.cancel()
+            leaving.cancel()
 
 
 class ModernClient(Client):
@@ -102,6 +116,8 @@ class ModernClient(Client):
 
     async def ask(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
         self._check(method, params)
+        if self._gone.is_set():
+            raise Unanswerable(GONE)
         self._count += 1
         name = f"ask-{self._count}"
         request: dict[str, Any] = {"method": method}
@@ -114,6 +130,12 @@ class ModernClient(Client):
             return await answer
         finally:
             self.open.pop(name, None)
+
+    def leave(self) -> None:
+        super().leave()
+        for _, answer in self.open.values():
+            if not answer.done():
+                answer.set_exception(Unanswerable(GONE))
 
     def questions(self) -> dict[str, dict[str, Any]]:
         return {name: request for name, (request, _) in self.open.items()}

@@ -79,6 +79,8 @@ def paragraph(observation: Observation, command: str = "holdfast") -> str:
     """What happened and what to do, for a model and the person behind it."""
     faults = [fault.message for fault in observation.field_errors[:SHOWN_FAULTS]]
     said = "; ".join(faults) if len(faults) > 1 else observation.message
+    if observation.status is Status.HELD and observation.approval is not None:
+        said = (said or "").partition(";")[0]  # the rest speaks of keys, which this client may not know
     sentences = [_sentence(said or f"the call is {observation.status.value}")]
     if observation.status is Status.UNKNOWN:
         sentences.append("It is not known whether this happened.")
@@ -93,10 +95,7 @@ def _asks(observation: Observation, command: str) -> str:
     asked = observation.approval
     assert asked is not None  # noqa: S101  # whoever asks has looked
     where = f"at {asked.url} or " if asked.url.startswith("http") else ""
-    return (
-        f"A person can approve it {where}with '{command} approve {asked.id}' until {asked.expires_at}; "
-        f"the approval is '{asked.id}'."
-    )
+    return f"A person can approve it {where}with '{command} approve {asked.id}'."
 
 
 def _next(observation: Observation) -> str:

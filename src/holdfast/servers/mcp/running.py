@@ -52,7 +52,7 @@ async def run(
     client = ModernClient(exchange, upstream) if exchange.modern else LegacyClient(exchange, upstream)
     task = asyncio.ensure_future(propose(client, key))
     if isinstance(client, LegacyClient):
-        exchange.delivery.awaits(lambda: hub.gateway.left(client))
+        exchange.delivery.awaits(lambda: _left(hub, client))
         return _finished(hub, exchange, what, await _whole(task), key)
     parked = Parked(exchange.principal, arguments, task, client)
     return await _attend(hub, exchange, what, parked, key)
@@ -72,6 +72,7 @@ async def _attend(hub: "Hub", exchange: "Exchange", what: str, parked: Parked, k
             await asyncio.wait((parked.running, asked), return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:  # the client left: what has not acted yet is not begun
             parked.running.cancel()
+            parked.client.leave()
             raise
         finally:
             asked.cancel()
@@ -80,6 +81,11 @@ async def _attend(hub: "Hub", exchange: "Exchange", what: str, parked: Parked, k
     asks = {"inputRequests": parked.client.questions()}
     state = State(what=what, key=key, parked=hub.parking.park(parked))
     return Question(_input_required(hub, exchange, asks, state))
+
+
+def _left(hub: "Hub", client: LegacyClient) -> None:
+    client.leave()
+    hub.gateway.left(client)
 
 
 async def _whole(task: "asyncio.Future[Observation]") -> Observation:

@@ -170,7 +170,8 @@ class Whole:
         try:
             stamped = await call_next(replace(ctx, lifespan_context=exchange))
         except asyncio.CancelledError:  # nobody waits, and nobody is answered
-            self._hub.awaiting.pop(ctx.request_id, None)
+            if (delivery := self._hub.awaiting.pop(ctx.request_id, None)) is not None:
+                delivery.ended(False)
             raise
         except Exception as error:
             raise told(error, ctx.method) from error

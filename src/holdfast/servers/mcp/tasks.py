@@ -48,7 +48,9 @@ def created(seen: Observation, command: str) -> dict[str, Any]:
 
 
 async def get(hub: "Hub", exchange: "Exchange") -> dict[str, Any]:
-    return _shown(await _found(hub, exchange), hub.command)
+    seen = await _found(hub, exchange)
+    exchange.delivery.fetches(seen)  # once the outcome was fetched here, the next equal call is a new one
+    return _shown(seen, hub.command)
 
 
 async def update(hub: "Hub", exchange: "Exchange") -> dict[str, Any]:

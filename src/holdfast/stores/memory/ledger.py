@@ -186,15 +186,23 @@ class MemoryLedger:
         entry.operation = replace(entry.operation, attendant=self._workers.id)
         return True
 
-    async def leave(self, call: Call, *, told: bool) -> None:
+    async def leave(self, call: Call, *, told: bool, asked: bool = False) -> None:
         entry, mine = self._entry(call.principal.tenant, call.id), call.operation
         if entry is None or entry.operation.attendant is None:
             return
         theirs = entry.operation
         if not told and theirs.attendant != self._workers.id:
             return  # another worker's client waits for it by now
-        last = mine is None or (mine.epoch == theirs.epoch and theirs.state is not State.NO_EFFECT)
+        last = asked or mine is None or (mine.epoch == theirs.epoch and theirs.state is not State.NO_EFFECT)
         entry.operation = replace(theirs, attendant=None if told and last else "")
+
+    async def tell(self, operation: Operation) -> None:
+        entry = self._entry(operation.ref.tenant, operation.call_id)
+        if entry is None or entry.operation.attendant is None:
+            return
+        now = entry.operation
+        last = now.epoch == operation.epoch and now.state is not State.NO_EFFECT
+        entry.operation = replace(now, attendant=None if last else "")
 
     async def forget(self) -> int:
         now = self._clock.now()

@@ -211,13 +211,17 @@ class SqliteLedger:
         name, seen = operation.ref, operation.attendant
         return await self._writer.submit(False, attendance.attend, name, seen, self._workers.id)
 
-    async def leave(self, call: Call, *, told: bool) -> None:
+    async def leave(self, call: Call, *, told: bool, asked: bool = False) -> None:
         name, operation = (call.principal.tenant, call.id), call.operation
         if told:
-            epoch = None if operation is None else operation.epoch
+            epoch = None if operation is None or asked else operation.epoch
             await self._writer.submit(False, attendance.tell, *name, epoch)
         else:
             await self._writer.submit(False, attendance.leave, *name, self._workers.id)
+
+    async def tell(self, operation: Operation) -> None:
+        name = (operation.ref.tenant, operation.call_id)
+        await self._writer.submit(False, attendance.tell, *name, operation.epoch)
 
     async def forget(self) -> int:
         total = 0

@@ -35,6 +35,7 @@ class Channel:
         self._numbers = count(1)
         self._waiting: dict[int, tuple[Exchange, asyncio.Queue[_Item]]] = {}
         self.in_flight: dict[int, Exchange] = {}
+        self._left = relay.Left()
         self.over = Ending()
         self.heard = 0
 
@@ -54,6 +55,8 @@ class Channel:
             self._send(wire.asked(number, method, params), about.headers)
             return await self._outcome(about, inbox)
         except asyncio.CancelledError:
+            if exchange is not None:
+                self._left.add(number, exchange.owner)
             if method not in UNCANCELLABLE:
                 said = {"requestId": number, "reason": "the deadline passed or the caller gave up"}
                 self.say(wire.noted("notifications/cancelled", said))
@@ -98,6 +101,7 @@ class Channel:
         number = wire.number_of(message)
         found = None if number is None else self._waiting.get(number)
         if found is None:
+            self._left.discard(number)
             log.debug("dropped an answer nobody waits for")
             return False
         found[1].put_nowait(message)
@@ -107,7 +111,7 @@ class Channel:
         number = message["id"]
         if isinstance(number, bool) or not isinstance(number, str | int):
             return
-        about = relay.sole(self.in_flight.values()) or Exchange()
+        about = relay.sole(self.in_flight.values(), self._left) or Exchange()
         if not about.question(number, self._ask(message, about)):
             said = {"code": relay.INVALID_REQUEST, "message": "too many questions are open"}
             self.say({"jsonrpc": "2.0", "id": number, "error": said})
@@ -133,7 +137,7 @@ class Channel:
         if method == "notifications/progress":
             number = wire.number_of({"id": params.get("progressToken")})
         else:
-            about = relay.sole(self.in_flight.values())
+            about = relay.sole(self.in_flight.values(), self._left)
             number = next((n for n, exchange in self.in_flight.items() if exchange is about), None)
         found = None if number is None else self._waiting.get(number)
         return None if found is None else found[1]

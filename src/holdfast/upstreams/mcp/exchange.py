@@ -13,7 +13,7 @@ MOST_QUESTIONS = 16
 class Exchange:
     """One call, and the client behind it."""
 
-    __slots__ = ("_questions", "headers", "peer", "principal")
+    __slots__ = ("_questions", "deaf", "headers", "peer", "principal")
 
     def __init__(
         self, peer: Peer | None = None, principal: str = "", headers: Mapping[str, str] | None = None
@@ -22,6 +22,8 @@ class Exchange:
         self.principal = principal
         self.headers = headers
         """Further HTTP headers."""
+        self.deaf = False
+        """The client does not take what it is told beside its answer."""
         self._questions: dict[str | int, asyncio.Task[None]] | None = None
 
     @property

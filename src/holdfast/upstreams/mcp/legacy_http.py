@@ -53,6 +53,7 @@ class LegacyHttp:
         self._session: dict[str, str] = {}
         self.over = Ending()
         self.in_flight: dict[int, Exchange] = {}
+        self._left = relay.Left()
         self.heard = 0
         self._beside: set[asyncio.Task[None]] = set()
 
@@ -81,6 +82,8 @@ class LegacyHttp:
         try:
             return await self._ask(wire.asked(number, method, params), number, about)
         except asyncio.CancelledError:
+            if exchange is not None:
+                self._left.add(number, exchange.owner)
             said = {"requestId": number, "reason": "the deadline passed or the caller gave up"}
             self._spawn(self._say(wire.noted("notifications/cancelled", said)))
             raise
@@ -117,10 +120,12 @@ class LegacyHttp:
             except Interrupted as again:
                 vain = vain + 1 if again.last_id in (None, stopped.last_id) else 0
                 stopped = Interrupted(again.last_id or stopped.last_id, again.retry_ms or stopped.retry_ms)
-            except Unsent as error:
-                raise Lost(str(error)) from None  # the request itself was sent
-            except Rejected as error:
-                raise Lost(f"the stream could not be taken up again: {error}") from None
+            except (Unsent, Rejected, NoEffect) as error:
+                raise _sent_all_the_same(error) from None
+            except Refused as error:
+                if error.status is not None and error.status >= 300:
+                    raise _sent_all_the_same(error) from None
+                raise  # the answer itself, on the stream
         raise stopped
 
     async def _resume(self, last_id: str) -> aiohttp.ClientResponse:
@@ -168,7 +173,8 @@ class LegacyHttp:
     async def _unaddressed(self, message: dict[str, Any]) -> None:
         """Something that belongs to no request in particular."""
         if isinstance(message.get("method"), str):
-            await self._addressed(relay.sole(self.in_flight.values()) or Exchange(), message)
+            about = relay.sole(self.in_flight.values(), self._left) or Exchange()
+            await self._addressed(about, message)
 
     async def _answer(self, message: dict[str, Any], about: Exchange) -> None:
         await self._say(await relay.answered(message, about))
@@ -225,6 +231,11 @@ class LegacyHttp:
                 async with asyncio.timeout(BYE_S):
                     await self._door.delete(self._session, self.principal)
         return None
+
+
+def _sent_all_the_same(error: Exception) -> Lost:
+    """Whatever is said to taking up the stream again says nothing about the request: that was taken."""
+    return Lost(f"the stream could not be taken up again: {error}")
 
 
 async def open_legacy(door: Door, info: Mapping[str, Any], hear: Hear, principal: str = "") -> LegacyHttp:

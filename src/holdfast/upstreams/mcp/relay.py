@@ -4,6 +4,7 @@ The one whose call it belongs to. Where the transport does not say which call th
 must belong to one client, else nobody gets it: what is meant for one never goes to another.
 """
 
+import asyncio
 import logging
 from collections.abc import Iterable
 from typing import Any
@@ -19,16 +20,42 @@ log = logging.getLogger(__name__)
 QUESTIONS = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 INVALID_REQUEST = -32600
+TELL_S = 2.0
+"""How long a client may take to be told something before it is told nothing more of this call."""
+LEFT_S = 60.0
+"""How long a server may go on with a call it was told to give up."""
 
 
-def sole(in_flight: Iterable[Exchange]) -> Exchange | None:
+class Left:
+    """Whose calls were given up here a moment ago: the server may still be at work on them, and ask."""
+
+    def __init__(self) -> None:
+        self._owners: dict[int, tuple[str | None, float]] = {}
+
+    def add(self, number: int, owner: str | None) -> None:
+        now = asyncio.get_running_loop().time()
+        self._owners = {n: one for n, one in self._owners.items() if one[1] > now}
+        self._owners[number] = owner, now + LEFT_S
+
+    def discard(self, number: int | None) -> None:
+        """It is over there too."""
+        if number is not None:
+            self._owners.pop(number, None)
+
+    def others(self, owner: str | None) -> bool:
+        """Whether any of them was somebody else's."""
+        now = asyncio.get_running_loop().time()
+        return any(whose != owner and until > now for whose, until in self._owners.values())
+
+
+def sole(in_flight: Iterable[Exchange], left: Left) -> Exchange | None:
     """The call to which something without an address must belong, if there is only one client."""
     found: Exchange | None = None
     for exchange in in_flight:
         if exchange.peer is None or (found is not None and found.owner != exchange.owner):
             return None
         found = exchange
-    return found
+    return None if found is None or left.others(found.owner) else found
 
 
 def listened(params: dict[str, Any] | None) -> bool:
@@ -40,14 +67,17 @@ def listened(params: dict[str, Any] | None) -> bool:
 async def tell(exchange: Exchange, method: str, params: dict[str, Any] | None) -> None:
     """Pass a notification on to the client behind an exchange, if it wants it."""
     peer = exchange.peer
-    if peer is None or (method == "notifications/message" and not _wanted(peer, params)):
+    if peer is None or exchange.deaf or (method == "notifications/message" and not _wanted(peer, params)):
         return
     if method == "notifications/progress":
         if not peer.progress:
             return
         params = {name: value for name, value in (params or {}).items() if name != "progressToken"}
     try:
-        await peer.tell(method, params)
+        async with asyncio.timeout(TELL_S):
+            await peer.tell(method, params)
+    except TimeoutError:
+        exchange.deaf = True  # its answer is worth more than what it does not listen to
     except Exception:
         log.debug("a client could not be told %s", method, exc_info=True)
 

@@ -58,6 +58,8 @@ class McpUpstream:
         self.name, self.target, self.concurrency = name, target, concurrency
         self.on_change = on_change
         """Told of every change, from within the event loop: it returns at once and raises nothing."""
+        self.personal = isinstance(target, HttpTarget) and target.auth is not None
+        """Whether it knows who asks: what it tells one principal is not for another."""
         self._hidden, self._mirror = hidden(target), Mirror()
         self._door = Door(target, self._hidden) if isinstance(target, HttpTarget) else None
         self._connecting = Connecting(
@@ -199,18 +201,25 @@ class McpUpstream:
     async def subscribe(self, uri: str) -> None:
         """Hear of changes to a resource, also after a restart."""
         self._connecting.subscribed.add(uri)
-        connection = await self._owner.usable()
-        await connection.subscribe(uri, frozenset(self._connecting.subscribed))
+        try:
+            async with asyncio.timeout(defaults.CONNECT_S):
+                connection = await self._owner.usable()
+                await connection.subscribe(uri, frozenset(self._connecting.subscribed))
+        except BaseException:
+            self._connecting.subscribed.discard(uri)
+            raise
 
     async def unsubscribe(self, uri: str) -> None:
         self._connecting.subscribed.discard(uri)
-        connection = await self._owner.usable()
-        await connection.unsubscribe(uri, frozenset(self._connecting.subscribed))
+        async with asyncio.timeout(defaults.CONNECT_S):
+            connection = await self._owner.usable()
+            await connection.unsubscribe(uri, frozenset(self._connecting.subscribed))
 
     async def set_level(self, level: str) -> None:
         """The least a server of the handshake era should log, also after a restart."""
         self._connecting.level = level
-        await (await self._owner.usable()).set_level(level)
+        async with asyncio.timeout(defaults.CONNECT_S):
+            await (await self._owner.usable()).set_level(level)
 
     def _changed(self, change: Change) -> None:
         if self.on_change is None:
