@@ -52,7 +52,7 @@ CLAUSES = (
     Requirement("REG-3", "a dead upstream's tools become unavailable, not deregistered, and return by themselves"),
     Requirement("REG-4", "version specs resolve (exact, LATEST, 2.x, ^, ranges), sunset versions are refused, pins are honoured"),
     Requirement("REG-5", "schema compatibility is computed and a breaking change under a lesser bump is refused, naming each path"),
-    Requirement("REG-6", "deprecation goes from notice over warnings and usage reports to removal after a day of no use", partial="no migration of calls between tools of different names; usage is counted from the records on demand"),
+    Requirement("REG-6", "deprecation goes from notice over warnings and usage reports to removal after a day of no use"),
     Requirement("REG-7", "a share of calls goes to a new version, compared side by side; a release is promoted or rolled back as one", deferred=LATER),
     Requirement("REG-8", "imported descriptors are hashed into a lock file; a material change quarantines the tool until its diff is accepted"),
     Requirement("REG-9", "cached read-only aliases pass every gate and are dropped on policy promotion"),

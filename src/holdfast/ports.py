@@ -466,6 +466,8 @@ class Upstream(Protocol):
     """
 
     concurrency: int
+    personal: bool
+    """Whether it answers each principal differently: then nothing it said to one is shown to another."""
 
     async def invoke(self, attempt: Attempt) -> Any: ...
     async def close(self) -> None: ...

@@ -139,6 +139,7 @@ class Hangs:
     def __init__(self, upstream: Upstream) -> None:
         self.upstream = upstream
         self.concurrency = upstream.concurrency
+        self.personal = False
 
     async def invoke(self, attempt: Attempt) -> Any:
         answer = await self.upstream.invoke(attempt)

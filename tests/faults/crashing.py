@@ -77,6 +77,7 @@ class CrashingUpstream:
         self._upstream = upstream
         self._fuse = fuse
         self.concurrency = upstream.concurrency
+        self.personal = False
 
     async def invoke(self, attempt: Attempt) -> Any:
         if attempt.key is None:

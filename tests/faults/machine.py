@@ -104,6 +104,7 @@ class MortalUpstream:
         self._upstream = upstream
         self._life = life
         self.concurrency = upstream.concurrency
+        self.personal = False
 
     async def invoke(self, attempt: Attempt) -> Any:
         await self._life.living()

@@ -96,7 +96,7 @@ async def test_what_a_server_tells_one_who_signed_in_there_is_not_told_to_anothe
     async with serving(depot.app()) as origin:
         folder = config(tmp_path, f"{origin}/mcp", overlay=CACHED)
         async with Gateway.open(folder) as gateway:
-            gateway._runtime.upstreams["depot"].personal = signed_in  # type: ignore[attr-defined]
+            gateway._runtime.upstreams["depot"].personal = signed_in
             item = {"item": "nail"}
             await gateway.call("depot.stock", item, principal=ME)
             await gateway.call("depot.take", item, principal=ME, key="k-1")

@@ -96,6 +96,6 @@ def remember(call: Call, judged: Judged, runtime: Runtime) -> None:
 
 def _place(call: Call, runtime: Runtime) -> str:
     """Equal reads share an answer, but not where the upstream itself answers each principal differently."""
-    if getattr(runtime.upstreams[call.upstream], "personal", False):
+    if runtime.upstreams[call.upstream].personal:
         return f"{call.principal.id} {call.fingerprint}"
     return call.fingerprint

@@ -22,6 +22,8 @@ from holdfast.ports import Attempt
 
 
 class FunctionUpstream:
+    personal = False
+
     def __init__(
         self, tools: Iterable[FunctionTool[..., Any]], concurrency: int = defaults.UPSTREAM_CONCURRENCY
     ) -> None:

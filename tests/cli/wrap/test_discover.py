@@ -111,6 +111,13 @@ def what_the_tools_look_like_is_locked() -> None:
 
 
 @requirement("PRO-4")
+def test_a_folder_that_is_not_there_yet_is_made_before_servers_run_in_it(notes: Path, wrap: Wrap) -> None:
+    ended = wrap(notes, "--out", str(notes.parent / "not" / "yet"))
+    assert "my-notes.list_notes" in ended.out
+    assert (notes.parent / "not" / "yet" / "holdfast.lock").exists()
+
+
+@requirement("PRO-4")
 def test_a_server_that_cannot_be_asked_is_told_and_costs_the_others_nothing(client: Path, wrap: Wrap) -> None:
     ended = wrap(client)
     assert ended.code == 0

@@ -27,6 +27,7 @@ def discover(plan: Plan, out: Path, environ: dict[str, str]) -> dict[str, Listed
 
     tree = {"upstreams": {one.namespace: files.upstream(one, {}) for one in plan.wrapped}}
     config = parse(tree, folder=out, source="what would be written", environ=environ)
+    config.folder.mkdir(parents=True, exist_ok=True)  # servers run there, as they will later
     return asyncio.run(_all(plan, config))
 
 

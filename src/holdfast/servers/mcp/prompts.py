@@ -38,7 +38,7 @@ async def complete(hub: "Hub", exchange: "Exchange") -> dict[str, Any]:
     else:
         uri = str(ref.get("uri"))
         owner = hub.native.owner_of(uri)
-        if owner is None:
+        if owner is None or not hub.may(exchange.principal, f"{owner}.{COMPLETE}"):
             raise wrong(f"there is no resource template '{uri[:200]}' here, or it is not yours")
         namespace = owner
     wanted = {"ref": ref, "argument": params["argument"]}

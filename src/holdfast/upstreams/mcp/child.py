@@ -12,6 +12,7 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import cast
 
 from mcp.client.stdio import get_default_environment
@@ -84,8 +85,7 @@ class Child(asyncio.SubprocessProtocol):
             await asyncio.wait({spawning})  # asyncio loses a process whose start it has to break off
             raise
         except (OSError, ValueError) as error:
-            said = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-            raise Unsent(f"cannot start {target.command!r}: {said.lower()}") from None
+            raise Unsent(f"cannot start {target.command!r}: {_why(error, target.cwd)}") from None
 
     # what asyncio tells us
 
@@ -191,3 +191,10 @@ _KILL = signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL
 def _resume(pipe: asyncio.ReadTransport) -> None:
     if not pipe.is_closing():
         pipe.resume_reading()
+
+
+def _why(error: OSError | ValueError, cwd: str | None) -> str:
+    if cwd is not None and not Path(cwd).is_dir():  # the system says the same of a missing program
+        return f"there is no folder {cwd!r} to run it in"
+    said = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+    return said.lower()
