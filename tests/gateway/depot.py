@@ -37,11 +37,13 @@ class Depot:
     )
     taken: list[str] = field(default_factory=list)
     listed: int = 0
+    instructions: str = "Count twice."
     bus: InMemorySubscriptionBus = field(default_factory=InMemorySubscriptionBus)
 
     def app(self) -> Any:
         server: Server[Any] = Server(
             "depot",
+            instructions=self.instructions,
             on_list_tools=self._list,
             on_call_tool=self._call,
             on_subscriptions_listen=ListenHandler(self.bus),

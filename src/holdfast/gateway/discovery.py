@@ -19,7 +19,7 @@ from holdfast.catalog.imports.names import local_name
 from holdfast.catalog.imports.native import companions
 from holdfast.catalog.imports.overlay import Overlay
 from holdfast.config import Config
-from holdfast.gateway.native import Native
+from holdfast.gateway.native import Native, distrusted
 from holdfast.model import defaults
 from holdfast.model.contract import Contract
 from holdfast.model.errors import AdmissionError, ConfigError, HoldfastError
@@ -251,7 +251,8 @@ class Discovery:
             # In a thread: a few hundred tools that are new take seconds.
             imported = await asyncio.to_thread(self._imported, name, snapshot.tools, self._around(name))
             self._register(name, imported, snapshot.capabilities)
-            self._reports[name] = (*snapshot.faults, *imported.reports)
+            unsaid = [f"its instructions are not passed on: {why}" for why in distrusted(snapshot)]
+            self._reports[name] = (*snapshot.faults, *unsaid, *imported.reports)
             for said in self._reports[name]:
                 log.warning("upstream %s: %s", name, said)
             await self._keep(name, imported)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from holdfast.catalog.imports.poison import suspicions
 from holdfast.config import Config
 from holdfast.model.call import Principal
 from holdfast.model.scopes import covers_all
@@ -73,7 +74,7 @@ class Native:
 
     @property
     def instructions(self) -> str | None:
-        told = [s.instructions for s in self._seen.values() if s.instructions]
+        told = [s.instructions for s in self._seen.values() if s.instructions and not distrusted(s)]
         return "\n\n".join(told) or None
 
     def resources(self, principal: Principal) -> list[dict[str, Any]]:
@@ -170,6 +171,11 @@ class Native:
         if listing is None:
             return False
         return covers_all(principal.scopes, listing.tool.contract.security.required_scopes)
+
+
+def distrusted(snapshot: "Snapshot") -> list[str]:
+    """Why a server's instructions are not passed on: a model reads them before anything else."""
+    return [str(one) for one in suspicions(snapshot.instructions or "") if one.degree != "note"]
 
 
 def _fits(template: str, uri: str) -> bool:
