@@ -107,11 +107,8 @@ async def test_what_a_server_tells_one_who_signed_in_there_is_not_told_to_anothe
 
 
 @requirement("REG-8")
-def test_a_lock_file_that_somebody_holds_for_ever_is_an_error_and_no_hang(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lockfile, "HELD_S", 0.05)
+def test_a_lock_file_that_somebody_holds_for_ever_is_an_error_and_no_hang(tmp_path: Path) -> None:
     file = tmp_path / "holdfast.lock"
     with lockfile.held(file), pytest.raises(ConfigError, match="does not let go"):
-        Lock().save(file)
+        Lock().save(file, patience_s=0.05)
     assert Lock().save(file).upstreams == {}

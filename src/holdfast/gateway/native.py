@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.catalog.imports.poison import suspicions
 from holdfast.config import Config
 from holdfast.model.call import Principal
+from holdfast.model.mcp import COMPANIONS, GET, LEVELS, READ
 from holdfast.model.scopes import covers_all
 from holdfast.ports import Catalog, Listing
 
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
     from holdfast.upstreams.mcp.upstream import McpUpstream
 
 log = logging.getLogger(__name__)
-
-RESOURCES_READ = "mcp-resources-read"
-PROMPTS_GET = "mcp-prompts-get"
-LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 Listener = Callable[[str, str | None], None]
 
@@ -47,7 +44,7 @@ class Native:
     def unlisted(self, listing: Listing) -> bool:
         """Carries resources, prompts or completion, or is hidden by its overlay: no list shows it."""
         name = listing.tool.contract.identity.name
-        carries = listing.native is None and name.startswith("mcp-") and listing.upstream in self._upstreams
+        carries = listing.native is None and name in COMPANIONS and listing.upstream in self._upstreams
         return carries or self.hidden(listing.upstream, name)
 
     def hidden(self, name: str, tool: str) -> bool:
@@ -78,16 +75,16 @@ class Native:
         return "\n\n".join(told) or None
 
     def resources(self, principal: Principal) -> list[dict[str, Any]]:
-        return self._listed(principal, RESOURCES_READ, "resources")
+        return self._listed(principal, READ, "resources")
 
     def templates(self, principal: Principal) -> list[dict[str, Any]]:
-        return self._listed(principal, RESOURCES_READ, "templates")
+        return self._listed(principal, READ, "templates")
 
     def prompts(self, principal: Principal) -> list[tuple[str, dict[str, Any]]]:
         return [
             (name, dict(prompt))
             for name, snapshot in self._seen.items()
-            if self._may(principal, name, PROMPTS_GET)
+            if self._may(principal, name, GET)
             for prompt in snapshot.prompts
         ]
 

@@ -3,8 +3,8 @@
 import pytest
 
 from holdfast.catalog.catalog import MemoryCatalog
-from holdfast.catalog.imports.names import RESERVED
 from holdfast.catalog.imports.native import companions
+from holdfast.model.mcp import COMPANIONS
 from holdfast.model.vocabulary import Effect, ToolStatus
 from tests.catalog.imports.descriptors import take, tool
 from tests.requirements import requirement
@@ -19,7 +19,7 @@ from tests.requirements import requirement
         ({"resources": {}}, ["mcp-resources-read"]),
         ({"prompts": {"listChanged": True}}, ["mcp-prompts-get"]),
         ({"resources": None, "completions": {}}, ["mcp-completion-complete"]),
-        ({"resources": {}, "prompts": {}, "completions": {}}, sorted(RESERVED, reverse=True)),
+        ({"resources": {}, "prompts": {}, "completions": {}}, sorted(COMPANIONS, reverse=True)),
     ],
 )
 def test_what_a_server_says_it_has_gets_a_contract(capabilities: dict[str, object], names: list[str]) -> None:

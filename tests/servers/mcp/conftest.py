@@ -1,6 +1,6 @@
 """Which gateway do the tests of the MCP door speak to, and who speaks?"""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,11 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from holdfast.gateway import Gateway
+from holdfast.model.function import FunctionTool
 from holdfast.servers.app import build
 from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.system import RandomIds, SystemClock
+from holdfast.upstreams.function import FunctionUpstream
 from tests.servers.mcp.office import Office, OfficeUpstream
 from tests.servers.serving import Served, serving
 
@@ -43,11 +45,19 @@ def config(tmp_path: Path) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def opened(config: dict[str, Any], office: Office) -> AsyncIterator[Gateway]:
+async def opened(
+    config: dict[str, Any], office: Office, more: Iterable[FunctionTool[..., Any]] = (), **ports: Any
+) -> AsyncIterator[Gateway]:
+    """`more` tools are in a namespace `more`."""
     clock = SystemClock()
     async with SqliteStore(Path(config["store"].removeprefix("sqlite:///")), clock) as store:
         gateway = Gateway.assemble(
-            config, store, {"office": OfficeUpstream(office)}, clock=clock, ids=RandomIds()
+            config,
+            store,
+            {"office": OfficeUpstream(office), "more": FunctionUpstream(more)},
+            clock=clock,
+            ids=RandomIds(),
+            **ports,
         )
         try:
             await gateway.prepare()

@@ -1,20 +1,24 @@
 """What does a client learn when something is wrong here?"""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
-from holdfast.gateway import Gateway
 from holdfast.model.errors import TABLE, Code, ConfigError, Forbidden, NotFound, StoreError
 from holdfast.model.observation import Observation, Status
+from holdfast.ports import Catalog, Listing, Ports
+from holdfast.servers.app import build
 from holdfast.servers.mcp.errors import code_of, told
 from holdfast.servers.mcp.results import NEXT, paragraph
 from tests.requirements import requirement
-from tests.servers.mcp.conftest import ERAS
+from tests.servers.mcp.conftest import ERAS, opened
+from tests.servers.mcp.office import Office
 from tests.servers.mcp.raw import speaking
-from tests.servers.serving import Served
+from tests.servers.serving import serving
 
 LEAK = "cannot reach db.internal.example with hunter2"
 
@@ -72,17 +76,35 @@ def test_what_was_meant_for_the_client_is_told_as_it_is() -> None:
     assert told(raised.value, "x") is raised.value
 
 
+class Brittle:
+    """A catalog that can be looked up in and, once broken, no longer listed."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.find, self.exact = catalog.find, catalog.exact
+        self._catalog, self.broken = catalog, False
+
+    def list(self) -> Sequence[Listing]:
+        if self.broken:
+            raise RuntimeError(LEAK)
+        return self._catalog.list()
+
+
 @ERAS
 @requirement("LIF-5")
 async def test_a_gateway_that_breaks_in_the_middle_answers_without_saying_why(
-    served: Served, gateway: Gateway, era: str, monkeypatch: pytest.MonkeyPatch
+    config: dict[str, Any], office: Office, era: str
 ) -> None:
-    def broken(*_: Any) -> Any:
-        raise RuntimeError(LEAK)
+    brittle: list[Brittle] = []
 
-    monkeypatch.setattr(gateway, "tools", broken)
-    async with speaking(served, era) as line:
-        error = (await line.ask("tools/list"))["error"]
-        assert "result" in await line.ask("tools/call", {"name": "office__count", "arguments": {}})
+    def adapt(ports: Ports, runtime: Any) -> tuple[Ports, Any]:
+        brittle.append(Brittle(ports.catalog))
+        return replace(ports, catalog=brittle[0]), runtime
+
+    async with opened(config, office, adapt=adapt) as gateway:
+        app = build(gateway)
+        async with app.state.mcp.running(), serving(app) as served, speaking(served, era) as line:
+            brittle[0].broken = True
+            error = (await line.ask("tools/list"))["error"]
+            assert "result" in await line.ask("tools/call", {"name": "office__count", "arguments": {}})
     assert (error["code"], LEAK in str(error)) == (-32603, False)
     assert error["data"]["incident"]

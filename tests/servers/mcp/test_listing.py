@@ -7,15 +7,28 @@ from mcp import MCPError
 
 from holdfast.gateway import Gateway
 from holdfast.model.errors import ConfigError
+from holdfast.model.function import FunctionTool, tool
+from holdfast.model.vocabulary import Effect
 from holdfast.servers.app import build
-from holdfast.servers.mcp import listing
 from holdfast.stores.memory import MemoryStore
 from holdfast.testing import CountingIds, ManualClock
 from tests.requirements import requirement
-from tests.servers.mcp.conftest import ERAS, Connect
+from tests.servers.mcp.conftest import ERAS, Connect, opened
 from tests.servers.mcp.office import Office, OfficeUpstream
 from tests.servers.mcp.raw import MODERN, speaking
-from tests.servers.serving import Served
+from tests.servers.serving import Served, serving
+
+
+def _numbered(number: int) -> FunctionTool[..., Any]:
+    @tool(effect=Effect.READ_ONLY, name=f"number_{number}")
+    async def one() -> int:
+        """Tell a number."""
+        return number
+
+    return one
+
+
+MANY = [_numbered(number) for number in range(400)]
 
 
 @ERAS
@@ -29,21 +42,22 @@ async def test_a_tool_you_may_not_use_is_never_shown(connect: Connect, era: str)
 @ERAS
 @requirement("PRO-1")
 async def test_a_long_list_comes_in_pages_that_give_everything_once(
-    connect: Connect, era: str, monkeypatch: pytest.MonkeyPatch
+    config: dict[str, Any], office: Office, era: str
 ) -> None:
-    monkeypatch.setattr(listing, "PAGE", 3)
-    names: list[str] = []
-    async with connect(era) as client:
-        cursor = None
-        while True:
-            page = await client.list_tools(cursor=cursor)
-            assert len(page.tools) <= 3
-            names += [tool.name for tool in page.tools]
-            if (cursor := page.next_cursor) is None:
-                break
-        with pytest.raises(MCPError, match="list from the start"):
-            await client.list_tools(cursor="bm9uZQ")
-    assert len(names) == len(set(names)) == 11
+    pages: list[list[str]] = []
+    async with opened({**config, "mcp": {"lazy_above": 1000}}, office, MANY) as gateway:
+        app = build(gateway)
+        async with app.state.mcp.running(), serving(app) as served, speaking(served, era) as line:
+            cursor: dict[str, Any] | None = {}
+            while cursor is not None:
+                page = (await line.ask("tools/list", cursor))["result"]
+                pages.append([tool["name"] for tool in page["tools"]])
+                cursor = {"cursor": page["nextCursor"]} if "nextCursor" in page else None
+            lost = (await line.ask("tools/list", {"cursor": "bm9uZQ"}))["error"]
+    names = [name for page in pages for name in page]
+    assert [len(page) for page in pages] == [200, 200, 11]
+    assert len(set(names)) == len(names)
+    assert "list from the start" in lost["message"]
 
 
 @requirement("PRO-1", "AUT-6")

@@ -87,11 +87,11 @@ class Lock:
         upstreams = lockfile.read(Path(path), _entry)
         return cls(upstreams, upstreams)
 
-    def save(self, path: str | Path) -> "Lock":
+    def save(self, path: str | Path, *, patience_s: float = lockfile.HELD_S) -> "Lock":
         """Write what changed since it was read, over what others wrote meanwhile; what the file says now."""
         file = Path(path)
         try:
-            with lockfile.held(file):
+            with lockfile.held(file, patience_s):
                 there = lockfile.read(file, _entry)
                 merged = merge(self.base, self.upstreams, there)
                 if merged != there or not file.exists():

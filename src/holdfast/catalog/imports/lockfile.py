@@ -25,20 +25,20 @@ E = TypeVar("E")
 
 
 @contextmanager
-def held(file: Path) -> Iterator[None]:
+def held(file: Path, patience_s: float = HELD_S) -> Iterator[None]:
     """Whoever writes the file holds its neighbour; a process that dies lets go."""
     file.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(file.with_name(f".{file.name}.held"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
     try:
-        _take(handle)
+        _take(handle, patience_s)
         yield
     finally:
         os.close(handle)
 
 
-def _take(handle: int) -> None:
+def _take(handle: int, patience_s: float) -> None:
     """Raises OSError when somebody holds it for longer than writing a file takes: it is stopped, or stuck."""
-    until = time.monotonic() + HELD_S
+    until = time.monotonic() + patience_s
     while True:
         try:
             return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

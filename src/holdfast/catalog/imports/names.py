@@ -7,9 +7,8 @@ from collections.abc import Iterable
 
 from holdfast.catalog.imports.characters import bidi, controls, disguised, hidden, skeleton
 from holdfast.model.contract import NAME
+from holdfast.model.mcp import COMPANIONS
 
-RESERVED = frozenset({"mcp-resources-read", "mcp-prompts-get", "mcp-completion-complete"})
-"""Contracts of our own that carry the rest of the protocol; no upstream can call a tool so."""
 LONGEST = 128
 """Characters of a native name; the protocol says no more."""
 MCP_LONGEST = 64
@@ -23,7 +22,7 @@ def local_name(native: str) -> str:
 
     A name that already looks like a hashed one gets a hash of its own, so that nobody can take another's.
     """
-    if NAME.fullmatch(native) and not _HASHED.fullmatch(native) and native not in RESERVED:
+    if NAME.fullmatch(native) and not _HASHED.fullmatch(native) and native not in COMPANIONS:
         return native
     plain = unicodedata.normalize("NFKD", native).encode("ascii", "ignore").decode()
     return _with_hash(_UNSAFE.sub("-", plain).strip("-") or "tool", native, 64)

@@ -8,18 +8,19 @@ from typing import Any
 
 from holdfast.catalog.admission import Offer
 from holdfast.catalog.document import from_mapping
+from holdfast.model.mcp import COMPLETE, GET, READ
 
 _TEXT = {"type": "string"}
 _OPEN = {"type": "object", "additionalProperties": True}
 _COMPANIONS: dict[str, tuple[str, str, dict[str, Any], list[str]]] = {
     "resources": (
-        "mcp-resources-read",
+        READ,
         "Read one resource of the upstream by its URI",
         {"uri": {**_TEXT, "description": "URI of the resource, as the upstream lists it"}},
         ["uri"],
     ),
     "prompts": (
-        "mcp-prompts-get",
+        GET,
         "Get one prompt of the upstream, filled in with arguments",
         {
             "name": {**_TEXT, "description": "Name of the prompt, as the upstream lists it"},
@@ -28,7 +29,7 @@ _COMPANIONS: dict[str, tuple[str, str, dict[str, Any], list[str]]] = {
         ["name"],
     ),
     "completions": (
-        "mcp-completion-complete",
+        COMPLETE,
         "Complete an argument of a prompt or of a resource template of the upstream",
         {
             "ref": {**_OPEN, "description": "Which prompt or resource template is meant"},

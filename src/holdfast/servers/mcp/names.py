@@ -8,14 +8,13 @@ same whoever asks and whatever else is listed.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from holdfast.catalog.imports.names import RESERVED, mcp_name
+from holdfast.catalog.imports.names import mcp_name
 from holdfast.model.errors import ConfigError
+from holdfast.model.mcp import COMPANIONS
 from holdfast.model.version import Candidate, choose, newest
 from holdfast.model.vocabulary import ToolStatus
 from holdfast.ports import Listing
 
-READ, GET, COMPLETE = "mcp-resources-read", "mcp-prompts-get", "mcp-completion-complete"
-"""The gateway's own reads that carry what is not a tool through the gates; no client sees them."""
 KEY = "idempotency_key"
 """The argument a write offers to clients that cannot set `_meta`."""
 UNSEEN = frozenset({ToolStatus.UNAVAILABLE, ToolStatus.QUARANTINED, ToolStatus.REVOKED, ToolStatus.SUNSET})
@@ -86,7 +85,7 @@ def _one_version_each(listings: Iterable[Listing], pins: Mapping[str, str]) -> I
     versions: dict[str, dict[str, Listing]] = {}
     for listing in listings:
         contract = listing.tool.contract
-        if contract.identity.name not in RESERVED:
+        if contract.identity.name not in COMPANIONS:
             versions.setdefault(contract.tool, {})[contract.version] = listing
     for tool, found in versions.items():
         candidates = [Candidate(version, one.status) for version, one in found.items()]

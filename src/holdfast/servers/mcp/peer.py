@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
+from holdfast.model.mcp import LEVELS
 from holdfast.model.peer import Unanswerable
 from holdfast.servers.mcp.errors import METHOD_NOT_FOUND, MISSING_CAPABILITY
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 NEEDS = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
 """What a client must have declared to be asked this; anything else is never asked."""
-LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 GONE = "the client has left"
 PROGRESS, MESSAGE = "notifications/progress", "notifications/message"
 

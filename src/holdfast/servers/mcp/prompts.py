@@ -5,9 +5,10 @@ A prompt's name gets its upstream's prefix like a tool's; getting one is a gover
 
 from typing import TYPE_CHECKING, Any
 
+from holdfast.model.mcp import COMPLETE, GET
 from holdfast.servers.mcp.errors import wrong
 from holdfast.servers.mcp.listing import paged
-from holdfast.servers.mcp.names import COMPLETE, GET, named
+from holdfast.servers.mcp.names import named
 from holdfast.servers.mcp.resources import governed, passed_on
 from holdfast.servers.mcp.running import Question
 

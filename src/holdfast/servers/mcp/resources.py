@@ -7,10 +7,10 @@ it came.
 from typing import TYPE_CHECKING, Any
 
 from holdfast.model.errors import Code
+from holdfast.model.mcp import READ
 from holdfast.model.observation import Observation, Status
 from holdfast.servers.mcp.errors import no_resource, refused
 from holdfast.servers.mcp.listing import paged
-from holdfast.servers.mcp.names import READ
 from holdfast.servers.mcp.results import OBSERVATION, brief, paragraph, with_meta
 from holdfast.servers.mcp.running import Question, run
 

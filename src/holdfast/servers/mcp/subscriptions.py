@@ -19,9 +19,9 @@ from mcp.server.subscriptions import (
 )
 from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
 
+from holdfast.model.mcp import READ
 from holdfast.servers.mcp.errors import no_resource, wrong
 from holdfast.servers.mcp.exchange import connection
-from holdfast.servers.mcp.names import READ
 
 if TYPE_CHECKING:
     from mcp.server.connection import Connection

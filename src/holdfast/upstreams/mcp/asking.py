@@ -9,14 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.model.contract import Contract
+from holdfast.model.mcp import COMPANIONS
 from holdfast.ports import Attempt
-
-NATIVE = {
-    "mcp-resources-read": "resources/read",
-    "mcp-prompts-get": "prompts/get",
-    "mcp-completion-complete": "completion/complete",
-}
-"""Contract names that stand for a method of the protocol; their arguments are its parameters."""
 
 KEY_META = "holdfast/key"
 
@@ -36,7 +30,7 @@ def asking(attempt: Attempt, mirror: Mirror | None = None) -> Asking:
     contract = attempt.tool.contract
     identity = contract.identity
     meta = _meta(attempt)
-    if (method := NATIVE.get(identity.name)) is not None:
+    if (method := COMPANIONS.get(identity.name)) is not None:
         return Asking(method, {**attempt.arguments, "_meta": meta}, None)
     name = identity.upstream_name or identity.name
     arguments, headers = dict(attempt.arguments), dict[str, str]()

@@ -11,6 +11,7 @@ from typing import Any
 
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 
+from holdfast.model.mcp import LEVELS
 from holdfast.model.peer import Peer, Unanswerable
 from holdfast.upstreams.mcp.errors import METHOD_NOT_FOUND
 from holdfast.upstreams.mcp.exchange import Exchange
@@ -18,7 +19,6 @@ from holdfast.upstreams.mcp.exchange import Exchange
 log = logging.getLogger(__name__)
 
 QUESTIONS = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
-LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 INVALID_REQUEST = -32600
 TELL_S = 2.0
 """How long a client may take to be told something before it is told nothing more of this call."""
