@@ -60,5 +60,8 @@ class AllAlive:
     def __init__(self) -> None:
         self.id = f"w_{secrets.token_hex(4)}"
 
+    def leads(self) -> bool:
+        return True
+
     def alive(self, worker: str) -> bool:
         return bool(worker)

@@ -57,6 +57,9 @@ class Life:
         self.going_on.set()
         self._lives = lives
 
+    def leads(self) -> bool:
+        return True
+
     def alive(self, worker: str) -> bool:
         return worker in self._lives and not self._lives[worker].dead
 

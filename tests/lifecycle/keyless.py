@@ -122,6 +122,9 @@ class Worker:
     def __init__(self) -> None:
         self.id = f"w_{next(_WORKERS)}"
 
+    def leads(self) -> bool:
+        return True
+
     def alive(self, worker: str) -> bool:
         return bool(worker) and worker not in self.dead
 

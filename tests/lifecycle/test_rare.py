@@ -111,6 +111,9 @@ class Dying:
         self.id = name
         self._dead = dead
 
+    def leads(self) -> bool:
+        return True
+
     def alive(self, worker: str) -> bool:
         return worker == self.id and worker not in self._dead
 

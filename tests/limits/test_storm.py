@@ -118,6 +118,9 @@ class Among(Dying):
         super().__init__(name, dead)
         self._names = names
 
+    def leads(self) -> bool:
+        return True
+
     def alive(self, worker: str) -> bool:
         return worker in self._names and worker not in self._dead
 

@@ -11,7 +11,7 @@ from holdfast.model.call import Call, Principal
 from holdfast.model.tool import Tool
 from holdfast.model.vocabulary import State
 from holdfast.stores.attendance import HANDOVER_S
-from holdfast.stores.sqlite.attendance import ALIKE
+from holdfast.stores.sql.attendance import ALIKE
 from holdfast.stores.sqlite.migrate import migrate, shipped
 from tests.requirements import requirement
 from tests.stores.calls import ALICE, BOB, OTHER_TENANT, PAY, PAY_2, make_call, make_tool, unnamed

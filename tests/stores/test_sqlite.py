@@ -15,9 +15,9 @@ from holdfast.model.observation import Status
 from holdfast.model.vocabulary import State
 from holdfast.ports import Begun, Denied, Taken
 from holdfast.records.chain import first_fault
-from holdfast.stores.sqlite import outcome, rows
+from holdfast.stores.sql import outcome, rows
 from holdfast.stores.sqlite.store import SqliteStore
-from holdfast.stores.sqlite.writer import AmbiguousCommit, Transaction
+from holdfast.stores.sql.engine import AmbiguousCommit, Transaction
 from holdfast.system import SystemClock
 from holdfast.testing import settle_loop
 from tests.requirements import requirement
@@ -183,13 +183,13 @@ async def test_closing_writes_what_was_submitted_and_then_takes_no_more(tmp_path
 
 @requirement("DEC-1")
 async def test_a_job_that_breaks_takes_no_neighbour_with_it(store: SqliteStore) -> None:
-    def half(transaction: Transaction) -> None:
-        transaction.execute("INSERT INTO rate VALUES ('t', 'half', 1.0)")
+    async def half(transaction: Transaction) -> None:
+        await transaction.run("INSERT INTO rate VALUES ('t', 'half', 1.0)")
         transaction.record("t", "half", "intent", 1.0, "{}")
         raise ZeroDivisionError
 
     before = asyncio.create_task(store.ledger.begin(make_call(CLOCK, "a")))
-    broken = store._writer.submit(True, half)
+    broken = store._writer.submit("t", True, half)
     after = asyncio.create_task(store.ledger.begin(make_call(CLOCK, "b")))
     answers = await asyncio.gather(before, broken, after, return_exceptions=True)
     assert [type(answer) for answer in answers] == [Begun, StoreError, Begun]

@@ -42,6 +42,9 @@ class ManualWorkers:
         self.id = id
         self.dead: set[str] = set()
 
+    def leads(self) -> bool:
+        return True
+
     def alive(self, worker: str) -> bool:
         return bool(worker) and worker not in self.dead
 

@@ -35,10 +35,10 @@ def write_export(config: Config, part: Part, file: BinaryIO) -> int:
     notes = CheckpointFile(checkpoint_path(config)).read()
     with opened(config.store_path) as log:
         head = _head(notes, signs.verifier)
-        if log.tree.size() < head.size:
+        if log.size() < head.size:
             raise StoreError("the log is shorter than its last checkpoint; run 'holdfast audit verify'")
         leaves = log.leaves() if part.whole else log.leaves_of(part.tenant, part.since or 0.0)
-        node = log.tree.node
+        node = log.node
         return export.write(
             file, part, head, leaves, signs, lambda leaf: inclusion_proof(node, leaf, head.size)
         )

@@ -1,6 +1,6 @@
 """Why does a staged write fail? The refusal belongs to the gate that staged it; DEC-1."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from holdfast.model.approval import Answer
 from holdfast.model.errors import Code
@@ -31,10 +31,10 @@ def grant_denied(gate: str, stage: UseGrant, why: str) -> Denied:
     return Denied(gate, Code.APPROVAL_DENIED, message)
 
 
-def outdated(staged: Sequence[tuple[str, Stage]], promoted: Callable[[], str | None]) -> Outdated | None:
+def outdated(staged: Sequence[tuple[str, Stage]], promoted: str | None) -> Outdated | None:
     """Whether a call was judged under policies that are no longer in force."""
     for gate, stage in staged:
-        if isinstance(stage, PolicyVersion) and stage.promoted != promoted():
+        if isinstance(stage, PolicyVersion) and stage.promoted != promoted:
             text = "other policies were put in force while this call was on its way; propose it again"
             return Outdated(gate, Code.POLICY_VIOLATION, text)
     return None

@@ -8,7 +8,7 @@ are derived from the root per tenant and purpose.
 import hmac
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -80,10 +80,10 @@ class Keyring:
     def sign(self, tenant: str, purpose: str, data: bytes) -> str:
         return self._mac(tenant, f"sign:{purpose}", data)
 
-    def notice_erasures(self) -> None:
+    def forget_but(self, kept: Mapping[str, bytes]) -> None:
         """Forget every key that is no longer kept: somebody erased its tenant."""
         for tenant in list(self._data):
-            if self._tenant_keys.find(tenant) != self._wrapped.get(tenant):
+            if kept.get(tenant) != self._wrapped.get(tenant):
                 self._data.pop(tenant, None)
                 self._wrapped.pop(tenant, None)
                 self._macs.pop((tenant, "commitment"), None)

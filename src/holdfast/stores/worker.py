@@ -9,9 +9,12 @@ import fcntl
 import os
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
+
+from holdfast.model.errors import StoreError
 
 ASK_AGAIN_S = 0.5
 """A worker found alive is believed for this long; asking costs three system calls."""
@@ -25,6 +28,10 @@ class Workers(Protocol):
 
     def alive(self, worker: str) -> bool: ...
 
+    def leads(self) -> bool:
+        """Whether this process is the one to sweep; several at once are a waste, and no harm."""
+        ...
+
 
 class LockedWorkers:
     """Workers of one machine that know each other by lock files in one folder."""
@@ -34,11 +41,14 @@ class LockedWorkers:
         self._folder = folder
         self._monotonic = monotonic
         self._lock: int | None = None
+        self._gate: int | None = None
         self._seen: dict[str, float] = {}
         self._dead: set[str] = set()
 
     def open(self) -> None:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._gate = _gate(self._folder, fcntl.LOCK_SH)
+        if self._gate is None:
+            raise StoreError("the store is being put back from a backup; start again when that is done")
         self._sweep()
         # Locked before it gets the name others look for: a file of that name that is free is a dead worker's.
         unnamed = self._folder / f"{self.id}.new"
@@ -51,6 +61,9 @@ class LockedWorkers:
             self._path(self.id).unlink(missing_ok=True)
             os.close(self._lock)
             self._lock = None
+        if self._gate is not None:
+            os.close(self._gate)
+            self._gate = None
 
     def alive(self, worker: str) -> bool:
         if worker == self.id:
@@ -65,6 +78,10 @@ class LockedWorkers:
             self._dead.add(worker)
             return False
         self._seen[worker] = now
+        return True
+
+    def leads(self) -> bool:
+        """Always: whoever is stopped could not hand the office on, and a machine has few processes."""
         return True
 
     def _is_free(self, worker: str) -> bool:
@@ -89,3 +106,27 @@ class LockedWorkers:
 
     def _path(self, worker: str) -> Path:
         return self._folder / f"{worker}.lock"
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """No worker is there, and none comes, until this ends; raises StoreError while there is one."""
+    gate = _gate(folder, fcntl.LOCK_EX)
+    if gate is None:
+        raise StoreError("a gateway has this store open; stop every 'holdfast' process that uses it first")
+    try:
+        yield
+    finally:
+        os.close(gate)
+
+
+def _gate(folder: Path, kind: int) -> int | None:
+    """The folder itself: workers hold it together, whoever replaces the store alone; None when it is taken."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    gate = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(gate, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(gate)
+        return None
+    return gate

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.model.errors import Code, NoEffect
 from holdfast.stores.sqlite.store import SqliteStore
-from holdfast.stores.sqlite.tokens import SqliteTokens
+from holdfast.stores.sql.tokens import SqlTokens
 from holdfast.testing import ManualClock
 from holdfast.upstreams.mcp.oauth_kept import LEASE_S
 from tests.requirements import requirement
@@ -22,7 +22,7 @@ OWNER = ("acme", "alice")
 class Watched:
     """A process's tokens, counting how often it found another one at work."""
 
-    def __init__(self, tokens: SqliteTokens) -> None:
+    def __init__(self, tokens: SqlTokens) -> None:
         self.load, self.save, self.drop = tokens.load, tokens.save, tokens.drop
         self._tokens = tokens
         self.waits = 0
@@ -34,7 +34,7 @@ class Watched:
 
 
 @asynccontextmanager
-async def two_stores(folder: Path) -> AsyncIterator[tuple[SqliteTokens, Watched]]:
+async def two_stores(folder: Path) -> AsyncIterator[tuple[SqlTokens, Watched]]:
     path, clock = folder / "holdfast.db", ManualClock()
     async with SqliteStore(path, clock) as one, SqliteStore(path, clock) as other:
         yield one.tokens, Watched(other.tokens)

@@ -97,7 +97,7 @@ class MemoryAudit:
         return True
 
     async def notice_erasures(self) -> None:
-        self._secrets.notice_erasures()
+        self._secrets.forget_but(self._keys)
 
     def _node(self, level: int, place: int) -> bytes:
         return self._nodes[level, place]

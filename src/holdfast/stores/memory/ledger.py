@@ -104,7 +104,7 @@ class MemoryLedger:
     async def begin(self, call: Call) -> Begun | Taken | Denied:
         if denied := halted(self._shelf.halts, targets(call)):
             return denied
-        if denied := outdated(call.staged, self._promoted):
+        if denied := outdated(call.staged, self._promoted()):
             return denied
         ref, now = call.ref if call.writes else None, self._clock.now()
         entry = None if ref is None else self._shelf.operations.get(ref)

@@ -38,6 +38,9 @@ class OneWorker:
     def alive(self, worker: str) -> bool:
         return worker == self.id
 
+    def leads(self) -> bool:
+        return True
+
 
 class MemoryStore:
     def __init__(

@@ -10,7 +10,8 @@ from holdfast.model.errors import StoreError
 from holdfast.model.record import Record
 from holdfast.records.coverage import Attempt
 from holdfast.records.log import Leaf
-from holdfast.stores.sqlite.sequencer import Tree
+from holdfast.records.merkle import leaf_hash
+from holdfast.stores.sql.sequencer import LEAF, NODE, SIZE
 
 _LEAVES = """
 SELECT l.leaf, l.tenant, l.writer, l.seq, l.call_id, l.at, l.hash,
@@ -33,7 +34,18 @@ _CALL = "SELECT tenant, leaf FROM tree_leaf WHERE call_id = ? ORDER BY leaf LIMI
 class SqliteLog:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self.tree = Tree(connection.execute)
+
+    def size(self) -> int:
+        [(size,)] = self._connection.execute(SIZE).fetchall()
+        return int(size)
+
+    def node(self, level: int, place: int) -> bytes:
+        """A complete subtree, for proofs."""
+        if level == 0:
+            [(hashed,)] = self._connection.execute(LEAF, (place,)).fetchall()
+            return leaf_hash(hashed)
+        [(hashed,)] = self._connection.execute(NODE, (level, place)).fetchall()
+        return bytes(hashed)
 
     def leaves(self) -> Iterator[Leaf]:
         return self._leaves("", ())

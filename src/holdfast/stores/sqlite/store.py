@@ -1,6 +1,8 @@
 """Everything durable, on one SQLite file: made without effects, then opened, then closed."""
 
 import asyncio
+import logging
+import sqlite3
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -11,28 +13,33 @@ from holdfast.model.errors import StoreError
 from holdfast.ports import Clock
 from holdfast.stores.boot import Boot, SystemBoot
 from holdfast.stores.keyring import Keyring, root_secret
-from holdfast.stores.sqlite.approvals import SqliteApprovals
-from holdfast.stores.sqlite.audit import SqliteAudit
-from holdfast.stores.sqlite.bundles import SqliteBundles
+from holdfast.stores.sql.approvals import SqlApprovals
+from holdfast.stores.sql.audit import SqlAudit
+from holdfast.stores.sql.bundles import SqlBundles
+from holdfast.stores.sql.controls import SqlControls
+from holdfast.stores.sql.ledger import SqlLedger
+from holdfast.stores.sql.tokens import SqlTokens
 from holdfast.stores.sqlite.connection import LOCK_S, READ_LOCK_S, connect
-from holdfast.stores.sqlite.controls import SqliteControls
-from holdfast.stores.sqlite.ledger import SqliteLedger
 from holdfast.stores.sqlite.migrate import migrate
+from holdfast.stores.sqlite.reader import SqliteReader
 from holdfast.stores.sqlite.tenant_keys import SqliteTenantKeys
-from holdfast.stores.sqlite.tokens import SqliteTokens
-from holdfast.stores.sqlite.writer import Writer
+from holdfast.stores.sqlite.writer import SqliteWriter
 from holdfast.stores.worker import LockedWorkers, Workers
+
+log = logging.getLogger(__name__)
+
+MEMBER = "json_extract(r.body, '$.{}')"
 
 
 class SqliteStore:
     """Its ports are there once it is open."""
 
-    ledger: SqliteLedger
-    approvals: SqliteApprovals
-    controls: SqliteControls
-    audit: SqliteAudit
-    bundles: SqliteBundles
-    tokens: SqliteTokens
+    ledger: SqlLedger
+    approvals: SqlApprovals
+    controls: SqlControls
+    audit: SqlAudit
+    bundles: SqlBundles
+    tokens: SqlTokens
     secrets: Keyring
 
     def __init__(
@@ -72,18 +79,19 @@ class SqliteStore:
         opening.callback(tenant_keys.close)
         self.secrets = Keyring(root, tenant_keys)
         self.secrets.check()
-        reader = connect(self.path, READ_LOCK_S)
+        reader = SqliteReader(self.path)
         opening.callback(reader.close)
-        reader.execute("PRAGMA query_only = 1")
-        self._writer = writer = Writer(self.path, workers.id, self._lock_s)
+        self._writer = writer = SqliteWriter(self.path, workers.id, self._lock_s)
         writer.open()
         opening.push_async_callback(writer.close)
-        self.ledger = SqliteLedger(writer, reader, self.secrets, self._clock, boot, workers)
-        self.approvals = SqliteApprovals(writer, reader, self.secrets, self._clock, self._approval_s, workers)
-        self.controls = SqliteControls(writer, reader, self._clock)
-        self.audit = SqliteAudit(self.path, writer, reader, self.secrets, self._clock, workers)
-        self.bundles = SqliteBundles(writer, reader, self._clock)
-        self.tokens = SqliteTokens(writer, reader, self.secrets)
+        self.ledger = SqlLedger(writer, reader, self.secrets, self._clock, boot, workers)
+        self.approvals = SqlApprovals(writer, reader, self.secrets, self._clock, self._approval_s, workers)
+        self.controls = SqlControls(writer, reader, self._clock)
+        self.audit = SqlAudit(
+            writer, reader, self.secrets, self._clock, workers, member=MEMBER, tidied=self._fold_log
+        )
+        self.bundles = SqlBundles(writer, reader, self._clock)
+        self.tokens = SqlTokens(writer, reader, self.secrets)
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -99,6 +107,19 @@ class SqliteStore:
         root = root_secret(self.path.with_name(f"{self.path.name}.keys"))
         migrate(self.path)
         return root
+
+    async def _fold_log(self) -> None:
+        """The log beside the database still has what was erased in it: fold it back and cut it off."""
+        try:
+            connection = connect(self.path, READ_LOCK_S)
+            try:
+                [(busy, _, _)] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                connection.close()
+        except sqlite3.Error as error:
+            raise StoreError(f"the key is dropped, and its log could not be cut off: {error}") from error
+        if busy:
+            log.error("a tenant's key is dropped; a copy stays in the log until nobody reads it any more")
 
     def _own_worker(self, opening: AsyncExitStack) -> LockedWorkers:
         own = LockedWorkers(self.path.with_name(f"{self.path.name}-workers"))

@@ -11,14 +11,24 @@ import logging
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, NamedTuple, TypeVar, TypeVarTuple, Unpack
+from typing import Any, NamedTuple, TypeVar, TypeVarTuple, Unpack, cast
 
 from holdfast.model.errors import HoldfastError, StoreError
 from holdfast.records.chain import GENESIS, Chain, Mark, Record
+from holdfast.stores.sql.engine import (
+    ACTIVE_VERSION,
+    HALTS,
+    OPEN_CHAIN,
+    AmbiguousCommit,
+    Row,
+    Transaction,
+    Values,
+    Withdrawn,
+)
 from holdfast.stores.sqlite.connection import LOCK_S, connect, insist, is_busy
 
 log = logging.getLogger(__name__)
@@ -34,63 +44,74 @@ Ts = TypeVarTuple("Ts")
 _ROW = "(?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERTS = {rows: f"INSERT INTO record VALUES {', '.join([_ROW] * rows)}" for rows in (32, 8, 1)}  # noqa: S608
 """Several records in one statement; constant texts, so that each is prepared once."""
-_OPEN_CHAIN = "INSERT INTO chain_head VALUES ('*', ?, 0, ?, 1, '') ON CONFLICT DO NOTHING"
 
 
-ACTIVE_VERSION = """
-SELECT version FROM promotion WHERE tenant = '*' AND ended_by IS NULL ORDER BY number DESC LIMIT 1
-"""
+class SqliteTransaction:
+    """What jobs write with. Records wait in `pending` and go in together, last.
 
-
-class AmbiguousCommit(StoreError):
-    """The commit itself failed: whether it happened must be looked up."""
-
-
-class Withdrawn(Exception):
-    """Raised by a job that wants none of its writes kept; `answer` is still its answer."""
-
-    def __init__(self, answer: Any) -> None:
-        super().__init__()
-        self.answer = answer
-
-
-class Transaction:
-    """What jobs write with. Records wait in `pending` and go in together, last."""
+    Nothing here ever waits: a job is over when it was started, on the event loop as in the thread.
+    """
 
     def __init__(self, connection: sqlite3.Connection, chain: Chain) -> None:
-        self.execute = connection.execute
+        self._execute = connection.execute
+        self._many = connection.executemany
         self.chain = chain
         self.pending: list[Record] = []
         self._halts: dict[str, tuple[str, str]] | None = None
-        self._promoted: list[tuple[str]] | None = None
+        self._promoted: list[Row] | None = None
+        self._braked = False
+
+    async def run(self, statement: str, values: Values = ()) -> int:
+        return self._execute(statement, values).rowcount
+
+    async def one(self, statement: str, values: Values = ()) -> Row | None:
+        row: Row | None = self._execute(statement, values).fetchone()
+        return row
+
+    async def all(self, statement: str, values: Values = ()) -> list[Row]:
+        return self._execute(statement, values).fetchall()
+
+    async def many(self, statement: str, rows: Sequence[Values]) -> None:
+        self._many(statement, rows)
 
     def record(self, tenant: str, call_id: str, kind: str, at: float, body: str) -> None:
         self.pending.append(self.chain.append(tenant, call_id, kind, at, body))
 
     def write_records(self) -> None:
         if self.pending and self.pending[0].seq == 1:
-            self.execute(_OPEN_CHAIN, (self.chain.writer, GENESIS))  # so that the sequencer knows of us
+            self._execute(OPEN_CHAIN, (self.chain.writer, GENESIS))  # so that the sequencer knows of us
         done = 0
         for rows, statement in _INSERTS.items():
             while len(self.pending) - done >= rows:
-                self.execute(statement, tuple(chain.from_iterable(self.pending[done : done + rows])))
+                self._execute(statement, tuple(chain.from_iterable(self.pending[done : done + rows])))
                 done += rows
 
-    def halts(self) -> dict[str, tuple[str, str]]:
-        """Who halted what, and why; read once per transaction, which nobody else can write during."""
-        if self._halts is None:
-            rows = self.execute("SELECT target, halted_by, note FROM halt WHERE tenant = '*'").fetchall()
-            self._halts = {target: (by, note) for target, by, note in rows}
+    async def brake(self) -> None:
+        """Nobody else writes now; but what was read before must be read again."""
+        self._braked = True
+
+    async def alone(self, office: str) -> None:
+        """There is one writer at a time over all processes."""
+
+    async def halts(self) -> dict[str, tuple[str, str]]:
+        """Read once per transaction."""
+        if self._halts is None or self._braked:
+            self._halts = {target: (by, note) for target, by, note in self._execute(HALTS).fetchall()}
         return self._halts
 
-    def promoted(self) -> str | None:
-        """The version of the policies in force, or None; read once per transaction too."""
-        if self._promoted is None:
-            self._promoted = self.execute(ACTIVE_VERSION).fetchall()
+    async def promoted(self) -> str | None:
+        if self._promoted is None or self._braked:
+            self._promoted = self._execute(ACTIVE_VERSION).fetchall()
         return self._promoted[0][0] if self._promoted else None
 
-    def forget_halts(self) -> None:
-        """And what else was read once: something of it was written."""
+    async def shred(self) -> None:
+        self._execute("PRAGMA secure_delete = ON")
+
+    def ring(self, what: str) -> None:
+        """Nobody listens: processes look again often enough."""
+
+    def forget(self) -> None:
+        """Something that was read once may have been taken back."""
         self._halts = None
         self._promoted = None
 
@@ -115,11 +136,11 @@ class _Written(NamedTuple):
 
     batch: list[_Job]
     answers: list[_Answer]
-    transaction: Transaction
+    transaction: SqliteTransaction
     mark: Mark
 
 
-class Writer:
+class SqliteWriter:
     """Jobs run on the event loop; the commit, which waits for the disk, runs in a thread.
 
     Python statements that alternate between two threads cost more than they do: each gives up the
@@ -159,14 +180,20 @@ class Writer:
             self._connection.close()
 
     def submit(
-        self, durable: bool, job: Callable[[Transaction, Unpack[Ts]], T], *arguments: *Ts
+        self,
+        tenant: str,
+        durable: bool,
+        job: Callable[[Transaction, Unpack[Ts]], Awaitable[T]],
+        *arguments: *Ts,
     ) -> asyncio.Future[T]:
         """Queue a job; `durable`: it must survive a power cut before it is answered."""
         future: asyncio.Future[T] = self._loop.create_future()
         self._queue(_Job(durable, job, arguments, future))
         return future
 
-    def submit_long(self, job: Callable[[Transaction, Unpack[Ts]], T], *arguments: *Ts) -> asyncio.Future[T]:
+    def submit_long(
+        self, tenant: str, job: Callable[[Transaction, Unpack[Ts]], Awaitable[T]], *arguments: *Ts
+    ) -> asyncio.Future[T]:
         """Queue a durable job that touches many rows: its batch runs in the thread."""
         future: asyncio.Future[T] = self._loop.create_future()
         self._queue(_Job(True, job, arguments, future, long=True))
@@ -233,7 +260,7 @@ class Writer:
             transaction = self._begin(durable, lock_s)
             try:
                 answers: list[_Answer] = [
-                    (job.future, job.run(transaction, *job.arguments), None) for job in batch
+                    (job.future, _over(job.run(transaction, *job.arguments)), None) for job in batch
                 ]
             except Exception:  # one of them; which, and what of it was written, the slow way tells
                 self._roll_back()
@@ -262,7 +289,7 @@ class Writer:
             return _all_failed(written.batch, failed)
         return written.answers
 
-    def _begin(self, durable: bool, lock_s: float) -> Transaction:
+    def _begin(self, durable: bool, lock_s: float) -> SqliteTransaction:
         level = "FULL" if durable else "NORMAL"
         if level != self._synchronous:
             self._connection.execute(f"PRAGMA synchronous = {level}")
@@ -273,9 +300,9 @@ class Writer:
             if lock_s == 0 and is_busy(error):
                 raise _Locked from None
             raise
-        return Transaction(self._connection, self._chain)
+        return SqliteTransaction(self._connection, self._chain)
 
-    def _run(self, job: _Job, transaction: Transaction) -> _Answer:
+    def _run(self, job: _Job, transaction: SqliteTransaction) -> _Answer:
         """Run a job so that its failure is its own."""
         execute = self._connection.execute
         mark, records = self._chain.mark(), len(transaction.pending)
@@ -283,7 +310,7 @@ class Writer:
         answer: Any = None
         failure: BaseException | None = None
         try:
-            answer = job.run(transaction, *job.arguments)
+            answer = _over(job.run(transaction, *job.arguments))
         except Withdrawn as withdrawn:
             answer = withdrawn.answer
         except HoldfastError as error:
@@ -299,7 +326,7 @@ class Writer:
         execute("RELEASE job")
         self._chain.reset(mark)
         del transaction.pending[records:]
-        transaction.forget_halts()
+        transaction.forget()
         return job.future, answer, failure
 
     def _roll_back(self) -> None:
@@ -319,6 +346,15 @@ class Writer:
         except sqlite3.Error:
             return False
         return bool(found)
+
+
+def _over(job: Awaitable[Any]) -> Any:
+    """What a job answers that never waits."""
+    try:
+        cast(Coroutine[Any, Any, Any], job).send(None)
+    except StopIteration as end:
+        return end.value
+    raise RuntimeError("a job waited for something that is not the database")
 
 
 def _deliver(answers: list[_Answer]) -> None:

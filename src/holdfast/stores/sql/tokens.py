@@ -1,10 +1,7 @@
-"""Tokens for upstreams on SQLite. One statement decides each race between processes."""
+"""Tokens for upstreams. One statement decides each race between processes."""
 
-import sqlite3
-
-from holdfast.model.errors import StoreError
 from holdfast.ports import Secrets
-from holdfast.stores.sqlite.writer import Transaction, Writer
+from holdfast.stores.sql.engine import Reader, Transaction, Writer
 
 Owner = tuple[str, str]
 
@@ -24,31 +21,30 @@ FIND = "SELECT sealed FROM token WHERE tenant = ? AND principal = ? AND upstream
 DROP = "DELETE FROM token WHERE tenant = ? AND principal = ? AND upstream = ?"
 
 
-class SqliteTokens:
-    def __init__(self, writer: Writer, reader: sqlite3.Connection, secrets: Secrets) -> None:
+class SqlTokens:
+    def __init__(self, writer: Writer, reader: Reader, secrets: Secrets) -> None:
         self._writer = writer
         self._reader = reader
         self._secrets = secrets
 
     async def load(self, owner: Owner, upstream: str) -> bytes | None:
-        try:
-            rows = self._reader.execute(FIND, (*owner, upstream)).fetchall()
-        except sqlite3.Error as error:
-            raise StoreError(f"the store cannot be read: {error}") from error
+        rows = await self._reader.all(owner[0], FIND, (*owner, upstream))
         return self._secrets.unseal(owner[0], rows[0][0]) if rows else None
 
     async def save(self, owner: Owner, upstream: str, value: bytes, at: float, *, new: bool = False) -> bool:
         sealed = self._secrets.seal(owner[0], value)
         if new:
-            return await self._writer.submit(True, _changed, KEEP, (*owner, upstream, sealed, at))
-        return await self._writer.submit(True, _changed, REPLACE, (sealed, at, *owner, upstream, at))
+            return await self._writer.submit(owner[0], True, _changed, KEEP, (*owner, upstream, sealed, at))
+        return await self._writer.submit(
+            owner[0], True, _changed, REPLACE, (sealed, at, *owner, upstream, at)
+        )
 
     async def lease(self, owner: Owner, upstream: str, at: float, now: float, until: float) -> bool:
-        return await self._writer.submit(False, _changed, LEASE, (until, *owner, upstream, at, now))
+        return await self._writer.submit(owner[0], False, _changed, LEASE, (until, *owner, upstream, at, now))
 
     async def drop(self, owner: Owner, upstream: str) -> bool:
-        return await self._writer.submit(True, _changed, DROP, (*owner, upstream))
+        return await self._writer.submit(owner[0], True, _changed, DROP, (*owner, upstream))
 
 
-def _changed(transaction: Transaction, statement: str, values: tuple[str | bytes | float, ...]) -> bool:
-    return transaction.execute(statement, values).rowcount == 1
+async def _changed(transaction: Transaction, statement: str, values: tuple[str | bytes | float, ...]) -> bool:
+    return await transaction.run(statement, values) == 1

@@ -2,25 +2,23 @@
 
 import logging
 import math
-from typing import Any
 
 from holdfast.model.errors import StoreError
 from holdfast.model.operation import Operation, OperationRef
 from holdfast.model.vocabulary import KeySource, State
 from holdfast.ports import Secrets
 from holdfast.stores.boot import Boot
+from holdfast.stores.sql.engine import Row
 from holdfast.stores.worker import Workers
 
 log = logging.getLogger(__name__)
-
-Row = tuple[Any, ...]
 
 COLUMNS = (
     "tenant, principal, tool, key, call_id, version, contract_digest, fingerprint, state, epoch, nonce,"
     " owner, key_source, trace_id, created_at, updated_at, boot_id, deadline_boot, lease_boot, payload,"
     " outcome, note, attendant"
 )
-STATE, OWNER, BOOT_ID, LEASE = 8, 11, 16, 18
+CALL_ID, STATE, EPOCH, NONCE, OWNER, CREATED_AT, BOOT_ID, LEASE = 4, 8, 9, 10, 11, 14, 16, 18
 
 # Texts put together from constants, once, so that every statement is prepared once.
 _BY_REF = "tenant = ? AND principal = ? AND tool = ? AND key = ?"

@@ -6,8 +6,8 @@ from holdfast.model.operation import OperationRef
 from holdfast.model.vocabulary import State
 from holdfast.records.body import act_body
 from holdfast.stores.spending import Outcome, outcome_of
-from holdfast.stores.sqlite import budgets
-from holdfast.stores.sqlite.writer import Transaction
+from holdfast.stores.sql import budgets
+from holdfast.stores.sql.engine import Transaction
 
 _SET = """
 UPDATE operation SET state = ?1, outcome = ?2, note = ?3, updated_at = ?4, finished_at = ?5,
@@ -106,95 +106,103 @@ class Told(NamedTuple):
     by: str = ""
 
 
-def finish(transaction: Transaction, end: End, told: Told) -> tuple[bool, bool]:
+async def finish(transaction: Transaction, end: End, told: Told) -> tuple[bool, bool]:
     """Whether the operation took this end, and whether the end contradicts what the ledger says."""
-    if transaction.execute(FINISH, end.parameters()).rowcount == 1:
+    if await transaction.run(FINISH, end.parameters()) == 1:
         if end.over and end.state is State.UNKNOWN:
-            transaction.execute(DISOWN, (*end.ref, end.epoch, end.nonce))
-        _give_back(transaction, end)
+            await transaction.run(DISOWN, (*end.ref, end.epoch, end.nonce))
+        await _give_back(transaction, end)
         if end.budget is not None:
-            budgets.settle(transaction, end.ref.tenant, end.call_id, end.budget, end.at.wall)
+            await budgets.settle(transaction, end.ref.tenant, end.call_id, end.budget, end.at.wall)
         _record(transaction, end, told, "outcome")
         return True, False
     # Too late: somebody settled it meanwhile, or a newer attempt has the key.
-    corrected = end.state is State.COMMITTED and _correct(transaction, end)
-    contradicts = corrected or _contradicts(transaction, end)
+    corrected = end.state is State.COMMITTED and await _correct(transaction, end)
+    contradicts = corrected or await _contradicts(transaction, end)
     _record(transaction, end, told, "contradiction" if contradicts else "late")
     return corrected, contradicts
 
 
-def _correct(transaction: Transaction, end: End) -> bool:
+async def finish_again(transaction: Transaction, end: End, told: Told) -> tuple[bool, bool]:
+    """After a commit of which nobody knows whether it happened: an end that stands is not written twice."""
+    now = await transaction.one(NOW + " /* FOR UPDATE */", end.ref)
+    if now == (end.state.value, end.epoch, end.nonce):
+        return True, False
+    return await finish(transaction, end, told)
+
+
+async def _correct(transaction: Transaction, end: End) -> bool:
     """The effect happened although a probe or a person said it had not: stop saying so."""
-    if transaction.execute(CONTRADICT, end.parameters()).rowcount == 0:
+    if await transaction.run(CONTRADICT, end.parameters()) == 0:
         return False
-    transaction.execute(TAKE_AGAIN, (*end.ref, end.nonce))
+    await transaction.run(TAKE_AGAIN, (*end.ref, end.nonce))
     if end.budget is not None:  # its time was counted when it was given back
-        budgets.settle(transaction, end.ref.tenant, end.call_id, Outcome(happened=True), end.at.wall)
+        await budgets.settle(transaction, end.ref.tenant, end.call_id, Outcome(happened=True), end.at.wall)
     return True
 
 
-def _contradicts(transaction: Transaction, end: End) -> bool:
+async def _contradicts(transaction: Transaction, end: End) -> bool:
     if end.repeatable:
         return False
-    committed = _committed_under(transaction, end)
+    committed = await _committed_under(transaction, end)
     if end.state is State.COMMITTED:
         return not committed
     return committed and end.state in (State.NO_EFFECT, State.FAILED_FINAL)
 
 
-def _committed_under(transaction: Transaction, end: End) -> bool:
+async def _committed_under(transaction: Transaction, end: End) -> bool:
     """Whether the ledger already holds an effect of this very attempt."""
-    found = transaction.execute(NOW, end.ref).fetchone()
+    found = await transaction.one(NOW, end.ref)
     return found is not None and found == (State.COMMITTED, end.epoch, end.nonce)
 
 
-def settle(transaction: Transaction, end: End, seen: State, told: Told) -> bool:
-    if transaction.execute(SETTLE, (*end.parameters(), seen.value)).rowcount == 0:
+async def settle(transaction: Transaction, end: End, seen: State, told: Told) -> bool:
+    if await transaction.run(SETTLE, (*end.parameters(), seen.value)) == 0:
         return False
-    _give_back(transaction, end)
+    await _give_back(transaction, end)
     if (counts := outcome_of(end.state)) is not None and seen is not State.HELD:
-        budgets.settle(transaction, end.ref.tenant, end.call_id, counts, end.at.wall)
+        await budgets.settle(transaction, end.ref.tenant, end.call_id, counts, end.at.wall)
     if seen is State.HELD:
-        transaction.execute(VOID_QUESTIONS, end.ref)
+        await transaction.run(VOID_QUESTIONS, end.ref)
     _record(transaction, end, told, "settle")
     return True
 
 
-def abandon(transaction: Transaction, ref: OperationRef, nonce: str, at: Moment, body: str) -> bool:
+async def abandon(transaction: Transaction, ref: OperationRef, nonce: str, at: Moment, body: str) -> bool:
     """Free a claim whose caller went away before it learned of it: nothing was dispatched."""
     wall, boot_id, boot = at
-    returned = transaction.execute(ABANDON, (wall, boot_id, boot, *ref, nonce)).fetchone()
+    returned = await transaction.one(ABANDON, (wall, boot_id, boot, *ref, nonce))
     if returned is None:
         return False
-    transaction.execute(GIVE_BACK, (*ref, nonce))
-    budgets.settle(transaction, ref.tenant, returned[0], Outcome(happened=False), wall)
+    await transaction.run(GIVE_BACK, (*ref, nonce))
+    await budgets.settle(transaction, ref.tenant, returned[0], Outcome(happened=False), wall)
     transaction.record(ref.tenant, returned[0], "outcome", wall, body)
     return True
 
 
-def note_outcome(
+async def note_outcome(
     transaction: Transaction, tenant: str, kind: str, at: float, told: Told, budget: Outcome | None = None
 ) -> None:
     """A record about a call that has no operation."""
     transaction.record(tenant, told.call_id, kind, at, told.body)
     _alarm(transaction, tenant, at, told)
     if budget is not None:
-        budgets.drop(transaction, tenant, told.call_id, budget, at)
+        await budgets.drop(transaction, tenant, told.call_id, budget, at)
 
 
-def forget(transaction: Transaction, at: Moment) -> int:
+async def forget(transaction: Transaction, at: Moment) -> int:
     """At most one batch of each kind; 0 when nothing is left to forget."""
-    here = transaction.execute(FORGET_THIS_BOOT, (at.boot_id, at.boot, FORGET_BATCH)).rowcount
-    there = transaction.execute(FORGET_OTHER_BOOTS, (at.boot_id, at.wall, FORGET_BATCH)).rowcount
-    transaction.execute("DELETE FROM cancel WHERE at <= ?", (at.wall - CANCEL_KEPT_S,))
-    budgets.forget(transaction, at.wall)
+    here = await transaction.run(FORGET_THIS_BOOT, (at.boot_id, at.boot, FORGET_BATCH))
+    there = await transaction.run(FORGET_OTHER_BOOTS, (at.boot_id, at.wall, FORGET_BATCH))
+    await transaction.run("DELETE FROM cancel WHERE at <= ?", (at.wall - CANCEL_KEPT_S,))
+    await budgets.forget(transaction, at.wall)
     return int(here + there)
 
 
-def _give_back(transaction: Transaction, end: End) -> None:
+async def _give_back(transaction: Transaction, end: End) -> None:
     """An attempt without effect has not used up its approval; APR-4."""
     if end.state is State.NO_EFFECT:
-        transaction.execute(GIVE_BACK, (*end.ref, end.nonce))
+        await transaction.run(GIVE_BACK, (*end.ref, end.nonce))
 
 
 def _record(transaction: Transaction, end: End, told: Told, kind: str) -> None:

@@ -10,10 +10,10 @@ from holdfast.ports import Denied
 from holdfast.stores.denial import grant_denied, outdated, rate_denied, why_unusable
 from holdfast.stores.halted import EVERYWHERE, halted
 from holdfast.stores.rate import SLACK_S, wait_ms
-from holdfast.stores.sqlite import budgets
-from holdfast.stores.sqlite.budgets import Holder
-from holdfast.stores.sqlite.rows import FIND, Row
-from holdfast.stores.sqlite.writer import Transaction, Withdrawn
+from holdfast.stores.sql import budgets
+from holdfast.stores.sql.budgets import Holder
+from holdfast.stores.sql.engine import Row, Transaction, Withdrawn
+from holdfast.stores.sql.rows import CALL_ID, CREATED_AT, EPOCH, FIND, NONCE
 
 # A new operation is `dispatched` at once: from the moment its claim is durable nobody could prove after a
 # crash that nothing was sent.
@@ -41,7 +41,8 @@ RETURNING epoch, call_id, created_at
 
 # GCRA in one statement; `rate.arrival` is the same sum in Python and says why it has a second bound.
 TAKE_RATE = """
-INSERT INTO rate (tenant, bucket, tat) VALUES (?1, ?2, ?3 + ?4)
+INSERT INTO rate (tenant, bucket, tat)
+VALUES (?1, ?2, CAST(?3 AS DOUBLE PRECISION) + CAST(?4 AS DOUBLE PRECISION))
 ON CONFLICT (tenant, bucket) DO UPDATE
 SET tat = CASE WHEN rate.tat BETWEEN ?3 AND ?3 + ?5 + ?6 THEN rate.tat ELSE ?3 END + ?4
 WHERE CASE WHEN rate.tat BETWEEN ?3 AND ?3 + ?5 + ?6 THEN rate.tat ELSE ?3 END + ?4 - ?3 - ?5 <= ?6
@@ -85,60 +86,71 @@ class Lost(NamedTuple):
     row: Row
 
 
-def claim(transaction: Transaction, wish: Claim) -> Won | Lost | Denied | None:
+async def claim(transaction: Transaction, wish: Claim) -> Won | Lost | Denied | None:
     """None for a call that claims nothing and may go on."""
-    if denied := halted(transaction.halts(), wish.halt_names):
+    if denied := halted(await transaction.halts(), wish.halt_names):
         return denied
-    if denied := outdated(wish.staged, transaction.promoted):
+    if denied := outdated(wish.staged, await transaction.promoted()):
         return denied
     won: Won | None = None
     if wish.row is not None and wish.ref is not None:
-        won = _claim(transaction, wish, wish.row)
+        won = await _claim(transaction, wish, wish.row)
         if won is None:
-            return Lost(transaction.execute(FIND, wish.ref).fetchone())
+            return await _lost(transaction, wish, wish.ref)
     call_id = wish.call_id if won is None else won.call_id
     if won is not None and won.epoch > 1:
-        budgets.start_over(transaction, wish.tenant, call_id)
+        await budgets.start_over(transaction, wish.tenant, call_id)
     holder = wish.holder._replace(call_id=call_id)
     for gate, stage in wish.staged:
-        if denied := _write(transaction, gate, stage, wish, holder):
+        if denied := await _write(transaction, gate, stage, wish, holder):
             raise Withdrawn(denied)
     transaction.record(wish.tenant, call_id, "intent", wish.now, wish.intent)
     return won
 
 
-def _claim(transaction: Transaction, wish: Claim, row: tuple[object, ...]) -> Won | None:
-    if transaction.execute(CLAIM, row).rowcount == 1:
+async def _claim(transaction: Transaction, wish: Claim, row: tuple[object, ...]) -> Won | None:
+    if await transaction.run(CLAIM, row) == 1:
         return Won(1, wish.call_id, wish.now)
-    returned = transaction.execute(CLAIM_AGAIN, (*row, wish.rerun_unknown)).fetchone()
+    returned = await transaction.one(CLAIM_AGAIN, (*row, wish.rerun_unknown))
     return None if returned is None else Won(*returned)
 
 
-def _write(transaction: Transaction, gate: str, stage: Stage, wish: Claim, holder: Holder) -> Denied | None:
+async def _lost(transaction: Transaction, wish: Claim, ref: OperationRef) -> Won | Lost:
+    """Somebody has the key: it may be this very attempt, whose commit went through unheard."""
+    row = await transaction.one(FIND, ref)
+    assert row is not None  # noqa: S101  operations are never deleted
+    if row[NONCE] == wish.nonce:
+        return Won(row[EPOCH], row[CALL_ID], row[CREATED_AT])
+    return Lost(row)
+
+
+async def _write(
+    transaction: Transaction, gate: str, stage: Stage, wish: Claim, holder: Holder
+) -> Denied | None:
     match stage:
         case ReserveBudget():
-            return budgets.reserve(transaction, gate, stage, holder)
+            return await budgets.reserve(transaction, gate, stage, holder)
         case TakeRate():
-            return _take_rate(transaction, gate, stage, wish)
+            return await _take_rate(transaction, gate, stage, wish)
         case UseGrant():
-            return _use_grant(transaction, gate, stage, wish)
+            return await _use_grant(transaction, gate, stage, wish)
         case PolicyVersion():
             return None  # looked at before anything was written
 
 
-def _take_rate(transaction: Transaction, gate: str, stage: TakeRate, wish: Claim) -> Denied | None:
+async def _take_rate(transaction: Transaction, gate: str, stage: TakeRate, wish: Claim) -> Denied | None:
     interval, tenant = stage.per_s / stage.calls, EVERYWHERE if stage.shared else wish.tenant
     parameters = (tenant, stage.bucket, wish.now, interval, stage.per_s, SLACK_S)
-    if transaction.execute(TAKE_RATE, parameters).fetchone() is not None:
+    if await transaction.one(TAKE_RATE, parameters) is not None:
         return None
-    [tat] = transaction.execute(READ_RATE, (tenant, stage.bucket)).fetchone()
+    [(tat,)] = await transaction.all(READ_RATE, (tenant, stage.bucket))
     return rate_denied(gate, stage, wait_ms(tat, wish.now, stage.calls, stage.per_s) or 1)
 
 
-def _use_grant(transaction: Transaction, gate: str, stage: UseGrant, wish: Claim) -> Denied | None:
+async def _use_grant(transaction: Transaction, gate: str, stage: UseGrant, wish: Claim) -> Denied | None:
     if wish.ref is None:
         return grant_denied(gate, stage, "it names an operation, and this call has no key")
-    used = transaction.execute(
+    used = await transaction.run(
         USE_GRANT,
         (
             wish.nonce,
@@ -150,9 +162,9 @@ def _use_grant(transaction: Transaction, gate: str, stage: UseGrant, wish: Claim
             wish.now,
         ),
     )
-    if used.rowcount == 1:
+    if used == 1:
         return None
-    found = transaction.execute(READ_GRANT, (wish.tenant, stage.approval_id)).fetchone()
+    found = await transaction.one(READ_GRANT, (wish.tenant, stage.approval_id))
     return grant_denied(gate, stage, _why_not(found, wish.now))
 
 

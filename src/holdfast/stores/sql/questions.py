@@ -14,9 +14,7 @@ from holdfast.model.operation import OperationRef
 from holdfast.model.vocabulary import State
 from holdfast.records.body import act_body
 from holdfast.stores import question
-from holdfast.stores.sqlite.writer import Transaction
-
-Row = tuple[Any, ...]
+from holdfast.stores.sql.engine import APPROVALS, Row, Transaction
 
 _COLUMNS = (
     "tenant, id, principal, tool, key, round, call_id, fingerprint, contract_digest, need, answer, packet,"
@@ -25,6 +23,7 @@ _COLUMNS = (
 ROUND, PACKET = 5, 11
 
 GET = f"SELECT {_COLUMNS} FROM approval WHERE tenant = ? AND id = ?"  # noqa: S608
+_GET_ALONE = GET + " /* FOR UPDATE */"
 FIND = (
     f"SELECT {_COLUMNS} FROM approval WHERE tenant = ? AND principal = ? AND tool = ? AND key = ?"  # noqa: S608
     " ORDER BY round DESC LIMIT 1"
@@ -47,13 +46,14 @@ VOTES = (
 
 _STATE = (
     "SELECT state, fingerprint, contract_digest, call_id FROM operation"
-    " WHERE tenant = ? AND principal = ? AND tool = ? AND key = ?"
+    " WHERE tenant = ? AND principal = ? AND tool = ? AND key = ? /* FOR UPDATE */"
 )
 _HOLD = """
 INSERT INTO operation (tenant, principal, tool, key, call_id, version, contract_digest, fingerprint, state,
   epoch, nonce, owner, key_source, trace_id, created_at, updated_at, boot_id, window_s, payload,
   attendant)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'held', 0, ?9, '', ?10, ?11, ?12, ?12, '', ?13, ?14, ?15)
+ON CONFLICT DO NOTHING
 """
 _HOLD_AGAIN = """
 UPDATE operation SET state = 'held', updated_at = ?, finished_at = NULL, finished_boot_id = NULL,
@@ -87,20 +87,20 @@ class Held(NamedTuple):
     row: tuple[object, ...]
 
 
-def ask(
+async def ask(
     transaction: Transaction, call: Call, wanted: Approval, packet: bytes, held: Held | None, body: str
 ) -> tuple[Row, list[Row]]:
     """The question that stands for this call, or `wanted` as a new one."""
     now = wanted.created_at
-    call_id = call.id if held is None else _hold(transaction, call, held, now)
-    standing = transaction.execute(FIND, wanted.ref).fetchone()
+    call_id = call.id if held is None else await _hold(transaction, call, held, now)
+    standing = await transaction.one(FIND, wanted.ref)
     if standing is not None:
-        votes = transaction.execute(VOTES, standing[:2]).fetchall()
+        votes = await transaction.all(VOTES, standing[:2])
         if question.still_good(read(standing, votes, {}), call, wanted.need, now):
             return standing, votes
-        transaction.execute(_VOID, standing[:2])
+        await transaction.run(_VOID, standing[:2])
     task = question.task_of(call)
-    _refuse_flood(transaction, wanted.ref, task, now)
+    await _refuse_flood(transaction, wanted.ref, task, now)
     row = (
         wanted.ref.tenant,
         wanted.id,
@@ -115,76 +115,82 @@ def ask(
         now,
         wanted.expires_at,
     )
-    transaction.execute(_INSERT, (*row, task, wanted.release))
+    await transaction.run(_INSERT, (*row, task, wanted.release))
     transaction.record(wanted.ref.tenant, call_id, "ask", now, body)
     return (*row, None, task, 0, wanted.release, 0, 0.0, ""), []
 
 
-def _hold(transaction: Transaction, call: Call, held: Held, now: float) -> str:
-    found = transaction.execute(_STATE, held.ref).fetchone()
-    if found is None:
-        transaction.execute(_HOLD, (*held.ref, *held.row))
+async def _hold(transaction: Transaction, call: Call, held: Held, now: float) -> str:
+    if await transaction.run(_HOLD, (*held.ref, *held.row)) == 1:
         return call.id
+    [found] = await transaction.all(_STATE, held.ref)
     state, fingerprint, contract_digest, call_id = found
     question.refuse_unless_holdable(call, State(state), fingerprint, contract_digest)
-    transaction.execute(_HOLD_AGAIN, (now, *held.ref))
+    await transaction.run(_HOLD_AGAIN, (now, *held.ref))
     return str(call_id)
 
 
-def _refuse_flood(transaction: Transaction, ref: OperationRef, task: str, now: float) -> None:
+async def _refuse_flood(transaction: Transaction, ref: OperationRef, task: str, now: float) -> None:
     principal = (ref.tenant, ref.principal, now)
-    [count] = transaction.execute(_COUNT, principal).fetchone()
+    [(count,)] = await transaction.all(_COUNT, principal)
     if count >= defaults.OPEN_ASKS:
         raise TooManyAsks(question.FLOOD.format(principal=ref.principal, count=count))
     if task:
-        [count] = transaction.execute(_COUNT_TASK, (*principal, task)).fetchone()
+        [(count,)] = await transaction.all(_COUNT_TASK, (*principal, task))
         if count >= defaults.OPEN_ASKS_TASK:
             raise TooManyAsks(question.TASK_FLOOD.format(task=task, count=count))
 
 
-def decide(transaction: Transaction, tenant: str, approval_id: str, vote: Vote) -> tuple[Row, list[Row]]:
-    row = transaction.execute(GET, (tenant, approval_id)).fetchone()
-    votes = transaction.execute(VOTES, (tenant, approval_id)).fetchall()
+async def decide(
+    transaction: Transaction, tenant: str, approval_id: str, vote: Vote
+) -> tuple[Row, list[Row]]:
+    row = await transaction.one(_GET_ALONE, (tenant, approval_id))
+    votes = await transaction.all(VOTES, (tenant, approval_id))
     found = None if row is None else read(row, votes, {})
     approval = question.refuse_unless_votable(found, approval_id, vote.person, vote.at)
     cast = (vote.person, vote.role, int(vote.approve), vote.note, vote.at, vote.via)
-    transaction.execute(_VOTE, (tenant, approval_id, *cast))
+    await transaction.run(_VOTE, (tenant, approval_id, *cast))
     answer = question.answer_after(replace(approval, votes=(*approval.votes, vote)))
-    transaction.execute(_ANSWER, (answer.value, tenant, approval_id))
+    await transaction.run(_ANSWER, (answer.value, tenant, approval_id))
     said = question.told_of_vote(approval_id, vote, answer)
     transaction.record(
         tenant, approval.call_id, "vote", vote.at, act_body(vote.at, "vote", vote.person, **said)
     )
     name = (tenant, approval_id)
-    return transaction.execute(GET, name).fetchone(), transaction.execute(VOTES, name).fetchall()
+    transaction.ring(APPROVALS)
+    [now] = await transaction.all(GET, name)
+    return now, await transaction.all(VOTES, name)
 
 
-def expire(transaction: Transaction, tenant: str, approval_id: str, call_id: str, now: float) -> bool:
-    if transaction.execute(_ANSWER, (Answer.AUTO_DENIED.value, tenant, approval_id)).rowcount == 0:
+async def expire(transaction: Transaction, tenant: str, approval_id: str, call_id: str, now: float) -> bool:
+    if await transaction.run(_ANSWER, (Answer.AUTO_DENIED.value, tenant, approval_id)) == 0:
         return False
     body = act_body(now, "expire", "holdfast", approval_id=approval_id, answer=Answer.AUTO_DENIED)
     transaction.record(tenant, call_id, "vote", now, body)
+    transaction.ring(APPROVALS)
     return True
 
 
-def escalate(
+async def escalate(
     transaction: Transaction, tenant: str, approval_id: str, call_id: str, level: int, now: float, body: str
 ) -> bool:
-    if transaction.execute(_ESCALATE, (level, tenant, approval_id, level)).rowcount == 0:
+    if await transaction.run(_ESCALATE, (level, tenant, approval_id, level)) == 0:
         return False
     transaction.record(tenant, call_id, "escalate", now, body)
     return True
 
 
-def releasing(transaction: Transaction, tenant: str, approval_id: str, tries: int, again_at: float) -> bool:
-    return transaction.execute(_RELEASING, (again_at, tenant, approval_id, tries)).rowcount == 1
+async def releasing(
+    transaction: Transaction, tenant: str, approval_id: str, tries: int, again_at: float
+) -> bool:
+    return await transaction.run(_RELEASING, (again_at, tenant, approval_id, tries)) == 1
 
 
-def keep_back(transaction: Transaction, tenant: str, approval_id: str, said: str) -> None:
-    transaction.execute(_KEEP_BACK, (said, tenant, approval_id))
+async def keep_back(transaction: Transaction, tenant: str, approval_id: str, said: str) -> None:
+    await transaction.run(_KEEP_BACK, (said, tenant, approval_id))
 
 
-def alarm(transaction: Transaction, tenant: str, call_id: str, now: float, body: str) -> None:
+async def alarm(transaction: Transaction, tenant: str, call_id: str, now: float, body: str) -> None:
     transaction.record(tenant, call_id, "security", now, body)
 
 

@@ -14,19 +14,19 @@ from holdfast.ports import Denied
 from holdfast.records.body import act_body
 from holdfast.stores.denial import budget_denied
 from holdfast.stores.spending import Outcome, parts
-from holdfast.stores.sqlite.writer import Transaction
+from holdfast.stores.sql.engine import Transaction
 
 Row = tuple[Any, ...]
 
 RESERVE = """
 INSERT INTO budget VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, 0, 0, 0, ?8, ?9, ?10, ?11)
 ON CONFLICT (tenant, bucket) DO UPDATE SET
-  calls_reserved = calls_reserved + ?8, cost_reserved = cost_reserved + ?9,
-  wall_ms_reserved = wall_ms_reserved + ?10, retries_reserved = retries_reserved + ?11
-WHERE (?12 IS NULL OR calls_used + calls_reserved + ?8 <= ?12)
-  AND (?13 IS NULL OR cost_used + cost_reserved + ?9 <= ?13)
-  AND (?14 IS NULL OR wall_ms_used + wall_ms_reserved + ?10 <= ?14)
-  AND (?15 IS NULL OR retries_used + retries_reserved + ?11 <= ?15)
+  calls_reserved = budget.calls_reserved + ?8, cost_reserved = budget.cost_reserved + ?9,
+  wall_ms_reserved = budget.wall_ms_reserved + ?10, retries_reserved = budget.retries_reserved + ?11
+WHERE (?12 IS NULL OR budget.calls_used + budget.calls_reserved + ?8 <= ?12)
+  AND (?13 IS NULL OR budget.cost_used + budget.cost_reserved + ?9 <= ?13)
+  AND (?14 IS NULL OR budget.wall_ms_used + budget.wall_ms_reserved + ?10 <= ?14)
+  AND (?15 IS NULL OR budget.retries_used + budget.retries_reserved + ?11 <= ?15)
 RETURNING 1
 """
 _TAKEN = (
@@ -41,6 +41,7 @@ ACCOUNTS = ACCOUNT + " ORDER BY per, kind, subject, starts_at"
 ONE_ACCOUNT = ACCOUNT + " AND bucket = ?"
 _SET_ASIDE = "INSERT INTO reservation VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)"
 HELD = "SELECT bucket, calls, cost, wall_ms, retries, open FROM reservation WHERE tenant = ? AND call_id = ?"
+_HELD = HELD + " ORDER BY bucket /* FOR UPDATE */"  # in one order, so that nobody waits for each other
 _MOVE = """
 UPDATE budget SET
   calls_used = calls_used + ?3, cost_used = cost_used + ?4, wall_ms_used = wall_ms_used + ?5,
@@ -55,7 +56,9 @@ _SHUT = (
     " WHERE tenant = ? AND call_id = ? AND bucket = ?"
 )
 OF_READS = "SELECT DISTINCT tenant, call_id, owner, boot_id, lease_boot FROM reservation WHERE owner <> ''"
-_STILL_A_READ = "SELECT 1 FROM reservation WHERE tenant = ? AND call_id = ? AND owner = ? LIMIT 1"
+_STILL_A_READ = (
+    "SELECT 1 FROM reservation WHERE tenant = ? AND call_id = ? AND owner = ? LIMIT 1 /* FOR UPDATE */"
+)
 _FORGET_OVER = (
     "DELETE FROM budget WHERE window_s IS NOT NULL AND starts_at + 2 * window_s <= ?"
     " AND calls_reserved = 0 AND cost_reserved = 0 AND wall_ms_reserved = 0 AND retries_reserved = 0"
@@ -73,62 +76,62 @@ class Holder(NamedTuple):
     at: float
 
 
-def reserve(transaction: Transaction, gate: str, stage: ReserveBudget, holder: Holder) -> Denied | None:
+async def reserve(transaction: Transaction, gate: str, stage: ReserveBudget, holder: Holder) -> Denied | None:
     bucket, ask, limit = stage.bucket, stage.ask, stage.limit
     name = (holder.tenant, bucket.name)
     described = (bucket.per.value, bucket.kind.value, bucket.subject, bucket.window_s, bucket.starts_at)
     fits = limit.holds(ask)  # the first to come meets no row whose sum could be compared
-    if not fits or not transaction.execute(RESERVE, (*name, *described, *ask, *limit)).fetchone():
-        taken = transaction.execute(_TAKEN, name).fetchone()
+    if not fits or not await transaction.one(RESERVE, (*name, *described, *ask, *limit)):
+        taken = await transaction.one(_TAKEN, name)
         return budget_denied(gate, stage, Amount(*taken) if taken else Amount())
     kept = (holder.owner, holder.boot_id, holder.lease_boot, holder.at)
-    transaction.execute(_SET_ASIDE, (holder.tenant, holder.call_id, bucket.name, *ask, *kept))
+    await transaction.run(_SET_ASIDE, (holder.tenant, holder.call_id, bucket.name, *ask, *kept))
     return None
 
 
-def start_over(transaction: Transaction, tenant: str, call_id: str) -> None:
+async def start_over(transaction: Transaction, tenant: str, call_id: str) -> None:
     """An operation that is claimed again reserves anew: what an earlier attempt still holds goes back."""
-    for bucket, *amount, is_open in transaction.execute(HELD, (tenant, call_id)).fetchall():
+    for bucket, *amount, is_open in await transaction.all(_HELD, (tenant, call_id)):
         if is_open:
-            transaction.execute(_MOVE, (tenant, bucket, 0, 0, 0, 0, *amount))
-    transaction.execute(_DROP, (tenant, call_id))
+            await transaction.run(_MOVE, (tenant, bucket, 0, 0, 0, 0, *amount))
+    await transaction.run(_DROP, (tenant, call_id))
 
 
-def settle(transaction: Transaction, tenant: str, call_id: str, outcome: Outcome, at: float) -> None:
+async def settle(transaction: Transaction, tenant: str, call_id: str, outcome: Outcome, at: float) -> None:
     """Move what was set aside to where it belongs now; a second time finds nothing to move."""
-    for bucket, *amount, is_open in transaction.execute(HELD, (tenant, call_id)).fetchall():
+    for bucket, *amount, is_open in await transaction.all(_HELD, (tenant, call_id)):
         held = Amount(*amount)
         used, back = parts(held, outcome)
         released = held if is_open else Amount()
         if is_open or outcome.happened:
-            transaction.execute(_MOVE, (tenant, bucket, *used, *released))
+            await transaction.run(_MOVE, (tenant, bucket, *used, *released))
         if outcome.happened:
-            transaction.execute(_DROP_ONE, (tenant, call_id, bucket))
+            await transaction.run(_DROP_ONE, (tenant, call_id, bucket))
         elif is_open:
-            transaction.execute(_SHUT, (back.calls, back.cost, at, tenant, call_id, bucket))
+            await transaction.run(_SHUT, (back.calls, back.cost, at, tenant, call_id, bucket))
 
 
-def drop(transaction: Transaction, tenant: str, call_id: str, outcome: Outcome, at: float) -> None:
+async def drop(transaction: Transaction, tenant: str, call_id: str, outcome: Outcome, at: float) -> None:
     """A read is over: nothing can show up later."""
-    settle(transaction, tenant, call_id, outcome, at)
-    transaction.execute(_DROP, (tenant, call_id))
+    await settle(transaction, tenant, call_id, outcome, at)
+    await transaction.run(_DROP, (tenant, call_id))
 
 
-def count_lost(transaction: Transaction, lost: Sequence[tuple[str, str, str]], at: float) -> int:
+async def count_lost(transaction: Transaction, lost: Sequence[tuple[str, str, str]], at: float) -> int:
     """Reads whose worker died or went silent may have happened: they count as used."""
     counted = 0
     for tenant, call_id, owner in lost:
-        if transaction.execute(_STILL_A_READ, (tenant, call_id, owner)).fetchone():
-            drop(transaction, tenant, call_id, Outcome(happened=True), at)
+        if await transaction.one(_STILL_A_READ, (tenant, call_id, owner)):
+            await drop(transaction, tenant, call_id, Outcome(happened=True), at)
             body = act_body(at, "count_lost_read", "sweep", status="unknown")
             transaction.record(tenant, call_id, "settle", at, body)
             counted += 1
     return counted
 
 
-def forget(transaction: Transaction, at: float) -> None:
+async def forget(transaction: Transaction, at: float) -> None:
     """Accounts of windows that are over. What was given back is kept as long as its operation is."""
-    transaction.execute(_FORGET_OVER, (at,))
+    await transaction.run(_FORGET_OVER, (at,))
 
 
 def account(row: Row) -> Account:

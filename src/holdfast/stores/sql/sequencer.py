@@ -1,20 +1,22 @@
 """Which records come next in the tree? The jobs behind `audit.sequence`, `prune` and `erase`.
 
-A job runs inside a write transaction, and SQLite has one at a time over all processes: that is the election.
-Whoever holds it appends what is committed and not in the tree yet, each writer's records in their order.
+One process at a time has the office of the sequencer; whoever it is appends what is committed and not in the
+tree yet, each writer's records in their order.
 """
 
 import logging
-from collections.abc import Set
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence, Set
+from typing import TypeVar
 
 from holdfast.records.body import act_body
 from holdfast.records.chain import Record, record_hash
-from holdfast.records.merkle import Frontier, leaf_hash
+from holdfast.records.merkle import EMPTY, Frontier, Nodes, leaf_hash
 from holdfast.stores.halted import EVERYWHERE
-from holdfast.stores.sqlite.writer import Transaction
+from holdfast.stores.sql.engine import Row, Transaction, Values
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 BATCH = 500
 """Records sequenced in one transaction, about 10 ms: calls want the writer too."""
@@ -44,58 +46,74 @@ _OLDEST = (
 )
 _PRUNE = "DELETE FROM record WHERE tenant = ? AND writer = ? AND seq = ?"
 _PRUNED_TO = "INSERT INTO tree_pruned VALUES (?, ?) ON CONFLICT (tenant) DO UPDATE SET leaf = excluded.leaf"
-# Overwritten, not only unlinked: what is gone must not be found in the file's free space.
-_OVERWRITE = "PRAGMA secure_delete = ON"
+
+
+Fetch = Callable[[str, Values], Awaitable[list[Row]]]
 
 
 class Tree:
     """The kept subtrees, as proofs and appends read them."""
 
-    def __init__(self, execute: Any) -> None:
-        self._execute = execute
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
 
-    def node(self, level: int, place: int) -> bytes:
-        found = self._execute(LEAF, (place,)) if level == 0 else self._execute(NODE, (level, place))
-        [(hashed,)] = found.fetchall()
-        return leaf_hash(hashed) if level == 0 else bytes(hashed)
-
-    def size(self) -> int:
-        [(size,)] = self._execute(SIZE).fetchall()
+    async def size(self) -> int:
+        [(size,)] = await self._fetch(SIZE, ())
         return int(size)
 
+    async def of(self, compute: Callable[[Nodes], T]) -> T:
+        """What `compute` makes of the nodes it asks for. Which those are depends on sizes, not on hashes: a
+        first run with blank ones tells what to fetch. Complete subtrees never change, so no lock is needed.
+        """
+        wanted: dict[tuple[int, int], bytes] = {}
 
-def sequence(transaction: Transaction, dead: Set[str], now: float) -> int:
+        def note(level: int, place: int) -> bytes:
+            return wanted.setdefault((level, place), EMPTY)
+
+        compute(note)
+        for name in wanted:
+            wanted[name] = await self._node(*name)
+        return compute(lambda level, place: wanted[level, place])
+
+    async def _node(self, level: int, place: int) -> bytes:
+        [(hashed,)] = await (self._fetch(LEAF, (place,)) if level == 0 else self._fetch(NODE, (level, place)))
+        return leaf_hash(hashed) if level == 0 else bytes(hashed)
+
+
+async def sequence(transaction: Transaction, dead: Set[str], now: float) -> int:
     """Append at most one batch; how many records that were. Writers in `dead` will write no more."""
-    tree, left = Tree(transaction.execute), BATCH
-    frontier: Frontier | None = None
-    for writer, seq, head in transaction.execute(OPEN_CHAINS).fetchall():
-        rows = transaction.execute(_NEXT, (writer, seq, left)).fetchall()
-        if rows and frontier is None:
-            frontier = Frontier(tree.size(), tree.node)
+    await transaction.alone("sequencer")
+    tree, left = Tree(transaction.all), BATCH
+    batch: list[Record] = []
+    for writer, seq, head in await transaction.all(OPEN_CHAINS):
+        rows = await transaction.all(_NEXT, (writer, seq, left))
         taken = 0
         for row in rows:
             record = Record(*row)
             if fault := _fault(record, seq, head):
-                _stop(transaction, writer, fault, now)
+                await _stop(transaction, writer, fault, now)
                 break
-            assert frontier is not None  # noqa: S101
-            _append(transaction, frontier, record)
+            batch.append(record)
             seq, head = record.seq, record.hash
             taken += 1
         over = writer in dead and len(rows) < left and taken == len(rows)
         if taken or over:
-            transaction.execute(_MOVE_HEAD, (seq, head, int(not over), writer))
+            await transaction.run(_MOVE_HEAD, (seq, head, int(not over), writer))
         left -= taken
         if left == 0:
             break
-    return BATCH - left
+    if batch:
+        await _append(transaction, tree, batch)
+    return len(batch)
 
 
-def _append(transaction: Transaction, frontier: Frontier, record: Record) -> None:
-    place = (record.tenant, frontier.size, record.writer, record.seq, record.call_id, record.at, record.hash)
-    transaction.execute(_ADD_LEAF, place)
-    for made in frontier.append(leaf_hash(record.hash))[1:]:
-        transaction.execute(_ADD_NODE, made)
+async def _append(transaction: Transaction, tree: Tree, batch: Sequence[Record]) -> None:
+    size = await tree.size()
+    frontier = await tree.of(lambda nodes: Frontier(size, nodes))
+    places = [(r.tenant, size + i, r.writer, r.seq, r.call_id, r.at, r.hash) for i, r in enumerate(batch)]
+    made = [node for record in batch for node in frontier.append(leaf_hash(record.hash))[1:]]
+    await transaction.many(_ADD_LEAF, places)
+    await transaction.many(_ADD_NODE, made)
 
 
 def _fault(record: Record, seq: int, head: bytes) -> str | None:
@@ -108,47 +126,50 @@ def _fault(record: Record, seq: int, head: bytes) -> str | None:
     return None
 
 
-def _stop(transaction: Transaction, writer: str, fault: str, now: float) -> None:
+async def _stop(transaction: Transaction, writer: str, fault: str, now: float) -> None:
     """Nothing that cannot be trusted goes into the tree; everybody is told."""
     log.error(
         "audit: %s; nothing more of this writer is taken into the tree: run 'holdfast audit verify'", fault
     )
-    transaction.execute(_STOP, (fault, writer))
+    await transaction.run(_STOP, (fault, writer))
     transaction.record(EVERYWHERE, "", "alarm", now, act_body(now, "chain broken", "holdfast", fault=fault))
 
 
-def keep_checkpoint(transaction: Transaction, size: int, note: str) -> None:
-    transaction.execute("INSERT INTO tree_checkpoint VALUES ('*', ?, ?) ON CONFLICT DO NOTHING", (size, note))
+async def keep_checkpoint(transaction: Transaction, size: int, note: str) -> None:
+    await transaction.run(
+        "INSERT INTO tree_checkpoint VALUES ('*', ?, ?) ON CONFLICT DO NOTHING", (size, note)
+    )
 
 
-def prune(transaction: Transaction, tenant: str, before: float, anchored: int, now: float) -> int:
+async def prune(transaction: Transaction, tenant: str, before: float, anchored: int, now: float) -> int:
     """Drop at most one batch of a tenant's records, the oldest first, up to the first that is not old yet.
 
     Only behind a checkpoint. Always a beginning of the tenant's log, so that one figure says what is gone.
     """
-    start = transaction.execute(_PRUNED, (tenant,)).fetchone()
+    await transaction.alone("pruner")
+    start = await transaction.one(_PRUNED, (tenant,))
     gone, through = 0, -1 if start is None else start[0]
-    transaction.execute(_OVERWRITE)
-    for leaf, seq, at, writer in transaction.execute(_OLDEST, (tenant, through, anchored, BATCH)).fetchall():
+    await transaction.shred()
+    for leaf, seq, at, writer in await transaction.all(_OLDEST, (tenant, through, anchored, BATCH)):
         if at >= before:
             break
-        transaction.execute(_PRUNE, (tenant, writer, seq))
+        await transaction.run(_PRUNE, (tenant, writer, seq))
         gone, through = gone + 1, leaf
     if gone:
-        transaction.execute(_PRUNED_TO, (tenant, through))
+        await transaction.run(_PRUNED_TO, (tenant, through))
         members = {"through": through, "count": gone, "before": before, "checkpoint": anchored}
         transaction.record(tenant, "", "control", now, act_body(now, "prune", "holdfast", **members))
     return gone
 
 
-def erase(transaction: Transaction, tenant: str, by: str, now: float) -> bool:
+async def erase(transaction: Transaction, tenant: str, by: str, now: float) -> bool:
     """Drop a tenant's data key: with the root key a copy of it in free space could still be opened."""
-    transaction.execute(_OVERWRITE)
-    gone = transaction.execute("DELETE FROM tenant_key WHERE tenant = ?", (tenant,)).rowcount
+    await transaction.shred()
+    gone = await transaction.run("DELETE FROM tenant_key WHERE tenant = ?", (tenant,))
     if gone:
         transaction.record(tenant, "", "control", now, act_body(now, "erase", by))
     return bool(gone)
 
 
-def note(transaction: Transaction, tenant: str, call_id: str, kind: str, at: float, body: str) -> None:
+async def note(transaction: Transaction, tenant: str, call_id: str, kind: str, at: float, body: str) -> None:
     transaction.record(tenant, call_id, kind, at, body)

@@ -1,19 +1,17 @@
-"""The effect ledger on SQLite: what was claimed, what came of it, what is still open.
+"""The effect ledger: what was claimed, what came of it, what is still open.
 
-Writes are jobs for the writer, which commits many together; everything costly (sealing, records) is made
-before they are queued.
-Reads go through a connection of their own, inline: in WAL mode a reader waits for nobody.
+Writes are jobs for the writer; everything costly (sealing, records) is made before they are queued. Reads
+wait for no writer.
 """
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import Mapping, Sequence
 
 from holdfast.model import defaults
 from holdfast.model.attendance import Attendance
 from holdfast.model.call import Call
-from holdfast.model.errors import Code, StoreError
+from holdfast.model.errors import Code
 from holdfast.model.limits import Account, Amount
 from holdfast.model.observation import Observation
 from holdfast.model.operation import Operation, OperationRef
@@ -27,12 +25,12 @@ from holdfast.stores.halted import EVERYWHERE, targets
 from holdfast.stores.payload import payload
 from holdfast.stores.rate import wait_ms
 from holdfast.stores.spending import Outcome, measured, reserves
-from holdfast.stores.sqlite import attendance, budgets, outcome
-from holdfast.stores.sqlite.budgets import Holder
-from holdfast.stores.sqlite.claim import READ_RATE, Claim, Lost, Won, claim
-from holdfast.stores.sqlite.outcome import End, Moment, Told
-from holdfast.stores.sqlite.rows import FIND, FIND_CALL, FIND_RUNNING, FIND_UNKNOWN, Row, Rows
-from holdfast.stores.sqlite.writer import AmbiguousCommit, Writer
+from holdfast.stores.sql import attendance, budgets, outcome
+from holdfast.stores.sql.budgets import Holder
+from holdfast.stores.sql.claim import READ_RATE, Claim, Lost, Won, claim
+from holdfast.stores.sql.engine import AmbiguousCommit, Reader, Values, Writer
+from holdfast.stores.sql.outcome import End, Moment, Told
+from holdfast.stores.sql.rows import FIND, FIND_CALL, FIND_RUNNING, FIND_UNKNOWN, Rows
 from holdfast.stores.watch import Watch
 from holdfast.stores.worker import Workers
 
@@ -41,11 +39,11 @@ log = logging.getLogger(__name__)
 START = (-1.0, "")
 
 
-class SqliteLedger:
+class SqlLedger:
     def __init__(
         self,
         writer: Writer,
-        reader: sqlite3.Connection,
+        reader: Reader,
         secrets: Secrets,
         clock: Clock,
         boot: Boot,
@@ -64,10 +62,10 @@ class SqliteLedger:
     # -- looking -----------------------------------------------------------------
 
     async def find(self, ref: OperationRef) -> Operation | None:
-        return self._first(FIND, ref)
+        return await self._first(ref.tenant, FIND, ref)
 
     async def find_call(self, tenant: str, call_id: str) -> Operation | None:
-        return self._first(FIND_CALL, (tenant, call_id))
+        return await self._first(tenant, FIND_CALL, (tenant, call_id))
 
     async def wait(self, operation: Operation, seconds: float) -> Operation:
         return await self._watch.until_still(operation, seconds, self.find)
@@ -77,8 +75,11 @@ class SqliteLedger:
 
         Without turning pages, a few old operations that nobody can settle would hide all later ones.
         """
-        rows = [row for row in self._read(FIND_RUNNING, ()) if self._rows.is_orphan(row)][:limit]
-        page = self._read(FIND_UNKNOWN, (*self._after, limit - len(rows)))
+        if not self._workers.leads():
+            return ()
+        running = await self._reader.all(EVERYWHERE, FIND_RUNNING)
+        rows = [row for row in running if self._rows.is_orphan(row)][:limit]
+        page = await self._reader.all(EVERYWHERE, FIND_UNKNOWN, (*self._after, limit - len(rows)))
         found = [self._rows.operation(row) for row in (*rows, *page)]
         ended = len(found) < limit or not page
         self._after = START if ended else (found[-1].updated_at, found[-1].call_id)
@@ -87,7 +88,7 @@ class SqliteLedger:
     async def alike(self, call: Call, here: Attendance) -> Operation | None:
         who = (call.principal.tenant, call.principal.id, call.tool.contract.tool, call.fingerprint)
         now = (self._boot.id, self._boot.now(), self._clock.now())
-        for row in self._read(attendance.ALIKE, (*who, *now)):
+        for row in await self._reader.all(who[0], attendance.ALIKE, (*who, *now)):
             found = self._rows.operation(row)
             if is_adoptable(found, here, self._workers, row[-1]):
                 return found
@@ -96,34 +97,33 @@ class SqliteLedger:
     async def peek_rate(
         self, call: Call, bucket: str, calls: float, per_s: float, *, shared: bool = False
     ) -> int | None:
-        rows = self._read(READ_RATE, (EVERYWHERE if shared else call.principal.tenant, bucket))
+        rows = await self._reader.all(
+            call.principal.tenant, READ_RATE, (EVERYWHERE if shared else call.principal.tenant, bucket)
+        )
         return wait_ms(rows[0][0], self._clock.now(), calls, per_s) if rows else None
 
     async def peek_budgets(
         self, tenant: str, buckets: Sequence[str], but: str | None = None
     ) -> Mapping[str, Amount]:
-        rows = (row for bucket in buckets for row in self._read(budgets.ONE_ACCOUNT, (tenant, bucket)))
-        found = {account.bucket.name: account.taken for account in map(budgets.account, rows)}
-        for bucket, *amount, is_open in self._read(budgets.HELD, (tenant, but)) if but else ():
+        found = {}
+        for bucket in buckets:
+            for row in await self._reader.all(tenant, budgets.ONE_ACCOUNT, (tenant, bucket)):
+                found[bucket] = budgets.account(row).taken
+        held = await self._reader.all(tenant, budgets.HELD, (tenant, but)) if but else ()
+        for bucket, *amount, is_open in held:
             if is_open and bucket in found:
                 found[bucket] = found[bucket].minus(Amount(*amount))
         return found
 
     async def budgets(self, tenant: str) -> Sequence[Account]:
-        return [budgets.account(row) for row in self._read(budgets.ACCOUNTS, (tenant,))]
+        return [budgets.account(row) for row in await self._reader.all(tenant, budgets.ACCOUNTS, (tenant,))]
 
     # -- writing -----------------------------------------------------------------
 
     async def begin(self, call: Call) -> Begun | Taken | Denied:
         wish = self._wish(call)
         try:
-            answer = await self._writer.submit(call.writes, claim, wish)
-        except AmbiguousCommit:
-            # Nothing is dispatched on doubt: only a claim that can be seen, with our nonce, is one.
-            found = await self.find(wish.ref) if wish.row is not None and wish.ref is not None else None
-            if found is None or found.nonce != call.nonce:
-                raise
-            return Begun(found)
+            answer = await self._claim(wish)
         except asyncio.CancelledError:
             if wish.row is not None and wish.ref is not None:
                 self._abandon(wish.ref, call)
@@ -150,7 +150,7 @@ class SqliteLedger:
         budget = measured(call, observation, state, elapsed) if reserves(call) else None
         if operation is None:
             await self._writer.submit(
-                call.writes, outcome.note_outcome, tenant, "outcome", at.wall, told, budget
+                tenant, call.writes, outcome.note_outcome, tenant, "outcome", at.wall, told, budget
             )
             return True
         end = End(
@@ -167,11 +167,7 @@ class SqliteLedger:
             budget=budget,
         )
         try:
-            taken, contradicts = await self._writer.submit(True, outcome.finish, end, told)
-        except AmbiguousCommit:
-            if not await self._stands(end):
-                raise
-            taken, contradicts = True, False
+            taken, contradicts = await self._finish(end, told)
         finally:
             self._watch.wake(end.ref)
         if contradicts:
@@ -180,11 +176,43 @@ class SqliteLedger:
             )
         return taken
 
+    async def _claim(self, wish: Claim) -> Won | Lost | Denied | None:
+        """Nothing is dispatched on doubt: after a commit of which nobody knows whether it happened the same
+        claim is made again. One that stands is found by its nonce; one still on its way is waited for.
+        """
+        durable = wish.row is not None
+        try:
+            return await self._writer.submit(wish.tenant, durable, claim, wish)
+        except AmbiguousCommit:
+            if not durable or wish.ref is None:
+                raise
+        try:
+            return await self._writer.submit(wish.tenant, durable, claim, wish)
+        except AmbiguousCommit:
+            found = await self.find(wish.ref)
+            if found is None or found.nonce != wish.nonce:
+                raise
+            return Won(found.epoch, found.call_id, found.created_at)
+
+    async def _finish(self, end: End, told: Told) -> tuple[bool, bool]:
+        tenant = end.ref.tenant
+        try:
+            return await self._writer.submit(tenant, True, outcome.finish, end, told)
+        except AmbiguousCommit:
+            pass
+        try:
+            return await self._writer.submit(tenant, True, outcome.finish_again, end, told)
+        except AmbiguousCommit:
+            found = await self.find(end.ref)
+            if found is None or (found.state, found.epoch, found.nonce) != (end.state, end.epoch, end.nonce):
+                raise
+            return True, False
+
     async def refuse(self, call: Call, observation: Observation, code: Code | None) -> None:
         at = self._clock.now()
-        kind = kind_of_unrun(observation)
+        kind, tenant = kind_of_unrun(observation), call.principal.tenant
         told = self._told(call, outcome_body(call, at, observation, code, None, secrets=self._secrets))
-        await self._writer.submit(False, outcome.note_outcome, call.principal.tenant, kind, at, told, None)
+        await self._writer.submit(tenant, False, outcome.note_outcome, tenant, kind, at, told, None)
 
     async def settle(self, operation: Operation, settlement: Settlement) -> bool:
         at, tenant = self._moment(), operation.ref.tenant
@@ -202,30 +230,30 @@ class SqliteLedger:
         members = {"from": operation.state, "to": settlement.state, "note": settlement.note}
         body = act_body(at.wall, "settle", settlement.by, **members, nonce=operation.nonce)
         told = Told(operation.call_id, body)
-        settled = await self._writer.submit(True, outcome.settle, end, operation.state, told)
+        settled = await self._writer.submit(tenant, True, outcome.settle, end, operation.state, told)
         self._watch.wake(end.ref)
         return settled
 
     async def attend(self, operation: Operation) -> bool:
         """Not durable: what a power cut takes back was nobody's, and is nobody's again."""
         name, seen = operation.ref, operation.attendant
-        return await self._writer.submit(False, attendance.attend, name, seen, self._workers.id)
+        return await self._writer.submit(name.tenant, False, attendance.attend, name, seen, self._workers.id)
 
     async def leave(self, call: Call, *, told: bool, asked: bool = False) -> None:
         name, operation = (call.principal.tenant, call.id), call.operation
         if told:
             epoch = None if operation is None or asked else operation.epoch
-            await self._writer.submit(False, attendance.tell, *name, epoch)
+            await self._writer.submit(name[0], False, attendance.tell, *name, epoch)
         else:
-            await self._writer.submit(False, attendance.leave, *name, self._workers.id)
+            await self._writer.submit(name[0], False, attendance.leave, *name, self._workers.id)
 
     async def tell(self, operation: Operation) -> None:
         name = (operation.ref.tenant, operation.call_id)
-        await self._writer.submit(False, attendance.tell, *name, operation.epoch)
+        await self._writer.submit(name[0], False, attendance.tell, *name, operation.epoch)
 
     async def forget(self) -> int:
         total = 0
-        while forgotten := await self._writer.submit_long(outcome.forget, self._moment()):
+        while forgotten := await self._writer.submit_long(EVERYWHERE, outcome.forget, self._moment()):
             total += forgotten
         return total
 
@@ -233,12 +261,12 @@ class SqliteLedger:
         here, now = self._boot.id, self._boot.now()
         lost = [
             (tenant, call_id, owner)
-            for tenant, call_id, owner, boot_id, lease in self._read(budgets.OF_READS, ())
+            for tenant, call_id, owner, boot_id, lease in await self._reader.all(EVERYWHERE, budgets.OF_READS)
             if boot_id != here or lease < now or not self._workers.alive(owner)
         ]
         if not lost:
             return 0
-        return await self._writer.submit(True, budgets.count_lost, lost, self._clock.now())
+        return await self._writer.submit(EVERYWHERE, True, budgets.count_lost, lost, self._clock.now())
 
     # -- parts -------------------------------------------------------------------
 
@@ -314,36 +342,21 @@ class SqliteLedger:
     def _abandon(self, ref: OperationRef, call: Call) -> None:
         at = self._moment()
         body = act_body(at.wall, "abandon", call.principal.user, nonce=call.nonce, status="cancelled")
-        job = self._writer.submit(True, outcome.abandon, ref, call.nonce, at, body)
+        job = self._writer.submit(ref.tenant, True, outcome.abandon, ref, call.nonce, at, body)
         job.add_done_callback(_log_failure)
 
     def _give_back(self, call: Call) -> None:
         """A read whose caller went away before it was sent has used nothing."""
         tenant, now = call.principal.tenant, self._clock.now()
-        job = self._writer.submit(True, budgets.drop, tenant, call.id, Outcome(happened=False), now)
+        job = self._writer.submit(tenant, True, budgets.drop, tenant, call.id, Outcome(happened=False), now)
         job.add_done_callback(_log_failure)
-
-    async def _stands(self, end: End) -> bool:
-        found = await self.find(end.ref)
-        return found is not None and (found.epoch, found.nonce, found.state) == (
-            end.epoch,
-            end.nonce,
-            end.state,
-        )
 
     def _moment(self) -> Moment:
         return Moment(self._clock.now(), self._boot.id, self._boot.now())
 
-    def _first(self, statement: str, parameters: tuple[object, ...]) -> Operation | None:
-        rows = self._read(statement, parameters)
+    async def _first(self, tenant: str, statement: str, values: Values) -> Operation | None:
+        rows = await self._reader.all(tenant, statement, values)
         return self._rows.operation(rows[0]) if rows else None
-
-    def _read(self, statement: str, parameters: tuple[object, ...]) -> list[Row]:
-        """Always to the end of the rows: a half-read statement would keep the log from being folded back."""
-        try:
-            return self._reader.execute(statement, parameters).fetchall()
-        except sqlite3.Error as error:
-            raise StoreError(f"the store cannot be read: {error}") from error
 
 
 def _log_failure(job: "asyncio.Future[bool] | asyncio.Future[None]") -> None:

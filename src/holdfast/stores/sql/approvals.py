@@ -1,6 +1,5 @@
-"""Questions to people on SQLite. Asking holds the operation in the same transaction; DEC-2."""
+"""Questions to people. Asking holds the operation in the same transaction; DEC-2."""
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,18 +14,19 @@ from holdfast.ports import Clock, Secrets
 from holdfast.records.body import act_body
 from holdfast.stores import question
 from holdfast.stores.attendance import attendant
+from holdfast.stores.halted import EVERYWHERE
 from holdfast.stores.payload import payload
-from holdfast.stores.sqlite import questions
-from holdfast.stores.sqlite.questions import Held
-from holdfast.stores.sqlite.writer import Writer
+from holdfast.stores.sql import questions
+from holdfast.stores.sql.engine import Reader, Row, Values, Writer
+from holdfast.stores.sql.questions import Held
 from holdfast.stores.worker import Workers
 
 
-class SqliteApprovals:
+class SqlApprovals:
     def __init__(
         self,
         writer: Writer,
-        reader: sqlite3.Connection,
+        reader: Reader,
         secrets: Secrets,
         clock: Clock,
         life_s: float,
@@ -47,18 +47,18 @@ class SqliteApprovals:
         sealed = self._secrets.seal(tenant, orjson.dumps(packet))
         held = Held(question.ref_of(call), self._held_row(call, now)) if call.writes else None
         body = act_body(now, "ask", call.principal.user, approval_id=wanted.id, need=dict(need))
-        row, votes = await self._writer.submit(True, questions.ask, call, wanted, sealed, held, body)
+        row, votes = await self._writer.submit(tenant, True, questions.ask, call, wanted, sealed, held, body)
         return self._approval(row, votes)
 
     async def find(self, ref: OperationRef) -> Approval | None:
-        return await self._one(questions.FIND, ref)
+        return await self._one(ref.tenant, questions.FIND, ref)
 
     async def get(self, tenant: str, approval_id: str) -> Approval | None:
-        return await self._one(questions.GET, (tenant, approval_id))
+        return await self._one(tenant, questions.GET, (tenant, approval_id))
 
     async def open(self, tenant: str) -> Sequence[Approval]:
-        rows = self._read(questions.OPEN, (tenant, self._clock.now()))
-        return [self._approval(row, self._votes(row)) for row in rows]
+        rows = await self._reader.all(tenant, questions.OPEN, (tenant, self._clock.now()))
+        return [self._approval(row, await self._votes(row)) for row in rows]
 
     async def decide(
         self, approval: Approval, by: Principal, role: str, approve: bool, note: str, via: str = ""
@@ -66,38 +66,42 @@ class SqliteApprovals:
         now = self._clock.now()
         vote = Vote(person=by.user, role=role, approve=approve, note=note, at=now, via=via)
         tenant = approval.ref.tenant
-        row, votes = await self._writer.submit(True, questions.decide, tenant, approval.id, vote)
+        row, votes = await self._writer.submit(tenant, True, questions.decide, tenant, approval.id, vote)
         return self._approval(row, votes)
 
     async def waiting(self) -> Sequence[Approval]:
-        return [questions.read(row, (), {}) for row in self._read(questions.WAITING, ())]
+        return [questions.read(row, (), {}) for row in await self._reader.all(EVERYWHERE, questions.WAITING)]
 
     async def expire(self, approval: Approval) -> bool:
         name, now = (approval.ref.tenant, approval.id), self._clock.now()
-        return await self._writer.submit(True, questions.expire, *name, approval.call_id, now)
+        return await self._writer.submit(name[0], True, questions.expire, *name, approval.call_id, now)
 
     async def escalate(self, approval: Approval, level: int, to: Sequence[str]) -> bool:
         name, now = (approval.ref.tenant, approval.id), self._clock.now()
         said = {"approval_id": approval.id, "level": level, "to": list(to)}
         body = act_body(now, "escalate", "holdfast", **said)
-        return await self._writer.submit(True, questions.escalate, *name, approval.call_id, level, now, body)
+        return await self._writer.submit(
+            name[0], True, questions.escalate, *name, approval.call_id, level, now, body
+        )
 
     async def releasable(self) -> Sequence[Approval]:
         now = self._clock.now()
-        rows = self._read(questions.RELEASABLE, (now, now))
-        return [questions.read(row, self._votes(row), {}) for row in rows]
+        rows = await self._reader.all(EVERYWHERE, questions.RELEASABLE, (now, now))
+        return [questions.read(row, await self._votes(row), {}) for row in rows]
 
     async def releasing(self, approval: Approval, again_at: float) -> bool:
         name = (approval.ref.tenant, approval.id)
-        return await self._writer.submit(True, questions.releasing, *name, approval.tries, again_at)
+        return await self._writer.submit(name[0], True, questions.releasing, *name, approval.tries, again_at)
 
     async def keep_back(self, approval: Approval, said: str) -> None:
-        await self._writer.submit(True, questions.keep_back, approval.ref.tenant, approval.id, said)
+        await self._writer.submit(
+            approval.ref.tenant, True, questions.keep_back, approval.ref.tenant, approval.id, said
+        )
 
     async def alarm(self, tenant: str, by: str, text: str, approval: Approval | None = None) -> None:
         now, call_id = self._clock.now(), "" if approval is None else approval.call_id
         body = act_body(now, "alarm", by, **question.told_of_alarm(text, approval))
-        await self._writer.submit(True, questions.alarm, tenant, call_id, now, body)
+        await self._writer.submit(tenant, True, questions.alarm, tenant, call_id, now, body)
 
     def _held_row(self, call: Call, now: float) -> tuple[object, ...]:
         contract = call.tool.contract
@@ -115,32 +119,28 @@ class SqliteApprovals:
             attendant(call, self._workers),
         )
 
-    async def _one(self, statement: str, parameters: tuple[object, ...]) -> Approval | None:
-        rows = self._read(statement, parameters)
+    async def _one(self, tenant: str, statement: str, values: Values) -> Approval | None:
+        rows = await self._reader.all(tenant, statement, values)
         if not rows:
             return None
-        found, now = self._approval(rows[0], self._votes(rows[0])), self._clock.now()
+        found, now = self._approval(rows[0], await self._votes(rows[0])), self._clock.now()
         if found.answer is Answer.PENDING and found.expires_at <= now:
             # Written down, so that a clock set back cannot open the question again.
-            await self._writer.submit(True, questions.expire, found.ref.tenant, found.id, found.call_id, now)
+            await self._writer.submit(
+                found.ref.tenant, True, questions.expire, found.ref.tenant, found.id, found.call_id, now
+            )
             return replace(found, answer=Answer.AUTO_DENIED)
         return found
 
-    def _votes(self, row: questions.Row) -> list[questions.Row]:
-        return self._read(questions.VOTES, row[:2])
+    async def _votes(self, row: Row) -> list[Row]:
+        return await self._reader.all(row[0], questions.VOTES, row[:2])
 
-    def _approval(self, row: questions.Row, votes: Sequence[questions.Row]) -> Approval:
+    def _approval(self, row: Row, votes: Sequence[Row]) -> Approval:
         return questions.read(row, votes, self._packet(row))
 
-    def _packet(self, row: questions.Row) -> Mapping[str, Any]:
+    def _packet(self, row: Row) -> Mapping[str, Any]:
         try:
             packet: dict[str, Any] = orjson.loads(self._secrets.unseal(row[0], row[questions.PACKET]))
         except StoreError:  # erased with its tenant's key: the answer stands, what was shown is gone
             return {}
         return packet
-
-    def _read(self, statement: str, parameters: tuple[object, ...]) -> list[questions.Row]:
-        try:
-            return self._reader.execute(statement, parameters).fetchall()
-        except sqlite3.Error as error:
-            raise StoreError(f"the store cannot be read: {error}") from error

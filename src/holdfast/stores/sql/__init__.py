@@ -1,0 +1,1 @@
+"""Everything durable as SQL: one body of statements and rules for every database that runs them."""

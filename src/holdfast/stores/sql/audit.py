@@ -1,0 +1,135 @@
+"""The records as one tree that proves them, read by tenant."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from holdfast.model.record import Entry, Record, Use
+from holdfast.ports import Clock
+from holdfast.records.body import act_body
+from holdfast.records.merkle import consistency_proof, inclusion_proof, root_of
+from holdfast.stores.halted import EVERYWHERE
+from holdfast.stores.keyring import Keyring
+from holdfast.stores.sql import sequencer
+from holdfast.stores.sql.engine import Reader, Row, Values, Writer
+from holdfast.stores.sql.sequencer import Tree
+from holdfast.stores.worker import Workers
+
+_COLUMNS = "l.leaf, r.tenant, r.writer, r.seq, r.call_id, r.kind, r.at, r.body, r.prev, r.hash"
+_ENTRIES = f"SELECT {_COLUMNS} FROM tree_leaf l JOIN record r USING (tenant, writer, seq)"  # noqa: S608
+BY_CALL = f"{_ENTRIES} WHERE l.tenant = ? AND l.call_id = ? AND l.leaf > ? ORDER BY l.leaf LIMIT ?"
+BY_TIME = f"{_ENTRIES} WHERE l.tenant = ? AND (l.at, l.leaf) > (?, ?) ORDER BY l.at, l.leaf LIMIT ?"
+BY_RECORD = f"{_ENTRIES} WHERE l.tenant = ? AND l.writer = ? AND l.seq = ?"
+TENANTS = "SELECT DISTINCT tenant FROM tree_leaf"
+USAGE = """
+SELECT {tool}, r.tenant, {caller}, {agent}, count(*), max(r.at)
+FROM tree_leaf l JOIN record r USING (tenant, writer, seq)
+WHERE l.tenant = ? AND l.at >= ? AND r.kind = 'intent' GROUP BY 1, 2, 3, 4 ORDER BY 1, 3, 4
+"""
+CHECKPOINT = "SELECT note FROM tree_checkpoint WHERE tenant = '*' AND size > ? ORDER BY size DESC LIMIT 1"
+ROUNDS = 40
+"""Batches one look takes at most; what is left waits for the next look."""
+
+
+class SqlAudit:
+    def __init__(
+        self,
+        writer: Writer,
+        reader: Reader,
+        secrets: Keyring,
+        clock: Clock,
+        workers: Workers,
+        *,
+        member: str,
+        tidied: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`member` reads a member of a record's body; `tidied` removes what an erasure left behind."""
+        self._writer = writer
+        self._reader = reader
+        self._secrets = secrets
+        self._clock = clock
+        self._workers = workers
+        self._usage = USAGE.format(**{name: member.format(name) for name in ("tool", "caller", "agent")})
+        self._tidied = tidied
+        self._tree = Tree(self._read)
+
+    async def sequence(self) -> int:
+        total = 0
+        for _ in range(ROUNDS):
+            [(waiting,)] = await self._read(sequencer.WAITING)
+            if not waiting:
+                break
+            # Durable: a checkpoint is signed over this, and a power cut must not take it back.
+            dead, now = await self._dead(), self._clock.now()
+            taken = await self._writer.submit_long(EVERYWHERE, sequencer.sequence, dead, now)
+            total += taken
+            if taken == 0:
+                break  # a broken chain is waiting, and waits for a person
+        return total
+
+    async def head(self) -> tuple[int, bytes]:
+        size = await self._tree.size()
+        return size, await self._tree.of(lambda nodes: root_of(nodes, size))
+
+    async def inclusion(self, leaf: int, size: int) -> Sequence[bytes]:
+        return await self._tree.of(lambda nodes: inclusion_proof(nodes, leaf, size))
+
+    async def consistency(self, first: int, second: int) -> Sequence[bytes]:
+        return await self._tree.of(lambda nodes: consistency_proof(nodes, first, second))
+
+    async def of_call(self, tenant: str, call_id: str, after: int, limit: int) -> Sequence[Entry]:
+        return _entries(await self._reader.all(tenant, BY_CALL, (tenant, call_id, after, limit)))
+
+    async def since(self, tenant: str, at: float, after: int, limit: int) -> Sequence[Entry]:
+        return _entries(await self._reader.all(tenant, BY_TIME, (tenant, at, after, limit)))
+
+    async def find(self, tenant: str, writer: str, seq: int) -> Entry | None:
+        found = _entries(await self._reader.all(tenant, BY_RECORD, (tenant, writer, seq)))
+        return found[0] if found else None
+
+    async def checkpoint(self, leaf: int) -> str | None:
+        found = await self._read(CHECKPOINT, (leaf,))
+        return str(found[0][0]) if found else None
+
+    async def keep_checkpoint(self, size: int, note: str) -> None:
+        await self._writer.submit(EVERYWHERE, False, sequencer.keep_checkpoint, size, note)
+
+    async def note(self, tenant: str, act: str, by: str, **members: Any) -> None:
+        now = self._clock.now()
+        body = act_body(now, act, by, **members)
+        await self._writer.submit(tenant, True, sequencer.note, tenant, "", "control", now, body)
+
+    async def usage(self, since: float) -> Sequence[Use]:
+        tenants = await self._reader.slow(EVERYWHERE, TENANTS)
+        return [
+            Use(*row)
+            for (tenant,) in tenants
+            for row in await self._reader.slow(tenant, self._usage, (tenant, since))
+        ]
+
+    async def prune(self, tenant: str, before: float, anchored: int) -> int:
+        total = 0
+        now = self._clock.now()
+        while gone := await self._writer.submit_long(tenant, sequencer.prune, tenant, before, anchored, now):
+            total += gone
+        return total
+
+    async def erase(self, tenant: str, by: str) -> bool:
+        gone = await self._writer.submit(tenant, True, sequencer.erase, tenant, by, self._clock.now())
+        await self._tidied()
+        await self.notice_erasures()
+        return gone
+
+    async def notice_erasures(self) -> None:
+        kept = await self._read("SELECT tenant, wrapped FROM tenant_key")
+        self._secrets.forget_but({str(tenant): wrapped for tenant, wrapped in kept})
+
+    async def _dead(self) -> frozenset[str]:
+        chains = await self._read(sequencer.OPEN_CHAINS)
+        return frozenset(writer for writer, _, _ in chains if not self._workers.alive(writer))
+
+    async def _read(self, statement: str, values: Values = ()) -> list[Row]:
+        return await self._reader.all(EVERYWHERE, statement, values)
+
+
+def _entries(rows: Sequence[Row]) -> list[Entry]:
+    return [Entry(leaf, Record(*record)) for leaf, *record in rows]
