@@ -1,6 +1,6 @@
 """Every lifecycle test runs on every store."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -9,13 +9,15 @@ import pytest
 
 from holdfast import Gateway
 from tests.lifecycle.world import World, opened
+from tests.stored import ALL, place
 
 Open = Callable[..., AbstractAsyncContextManager[Gateway]]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+@pytest.fixture(params=ALL)
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
+    async with place(request.param, tmp_path) as kind:
+        yield kind
 
 
 @pytest.fixture

@@ -10,12 +10,10 @@ from typing import Any
 
 from holdfast import Effect, Gateway, Invocation, NoEffect, Principal, Undo, tool
 from holdfast.model.function import FunctionTool, toolset
-from holdfast.stores.memory import MemoryStore
-from holdfast.stores.memory.store import OneBoot
-from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.stores.worker import Workers
 from holdfast.testing import CountingIds, ManualClock
 from holdfast.upstreams.function import FunctionUpstream
+from tests.stored import stored
 
 ANA = Principal(user="ana", agent="bot", scopes=frozenset({"**"}), trust=60)
 BEN = Principal(user="ben", agent="bot", scopes=frozenset({"**"}), trust=60)
@@ -110,16 +108,7 @@ async def opened(
     tools = [t for source in sources for t in toolset(source)]
     upstreams = {"test": FunctionUpstream(tools)}
 
-    @asynccontextmanager
-    async def stored() -> AsyncIterator[Any]:
-        if store == "memory":
-            yield MemoryStore(time, workers=workers)
-        else:
-            file = folder / "ledger.db"
-            async with SqliteStore(file, time, boot=OneBoot(time), workers=workers) as opened_store:
-                yield opened_store
-
-    async with stored() as kept:
+    async with stored(store, folder, time, workers=workers) as kept:
         gateway = Gateway.assemble(config or {}, kept, upstreams, clock=time, ids=CountingIds(), **ports)
         try:
             yield gateway

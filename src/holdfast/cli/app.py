@@ -19,6 +19,7 @@ from holdfast.cli import (
     policy,
     serve,
     stdio,
+    store,
     tools,
     why,
     wrap,
@@ -38,7 +39,7 @@ app = typer.Typer(
 )
 for module in (serve, stdio, wrap, calls, tools, why, approvals, budgets, operate, policy, audit, doctor):
     module.add(app)
-for module in (keys, login, later):
+for module in (store, keys, login, later):
     module.add(app)
 
 

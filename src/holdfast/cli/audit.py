@@ -63,9 +63,9 @@ def _verified(
     if exported is not None:
         return verify_export(_existing(exported), _key(key, config), checkpoints)
     known = None if db is not None and checkpoints is not None else load(config)
-    path = db or (known.store_path if known is not None else Path())
+    store = db or (logfile.place(known) if known is not None else Path())
     outside = checkpoints or (auditing.checkpoint_path(known) if known is not None else Path())
-    return logfile.verify(path, outside, _key(key, config))
+    return logfile.verify(store, outside, _key(key, config))
 
 
 def _key(said: str | None, config: Path) -> "Verifier":

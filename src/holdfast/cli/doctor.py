@@ -3,7 +3,7 @@
 import platform
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -74,13 +74,19 @@ def _configured(path: Path) -> Iterator[Finding]:
         yield Finding("gateway", "wrong", str(error))
 
 
+def _store(state: Mapping[str, str | bool]) -> str:
+    """Where it is not just `ok`, what to do about it."""
+    return str(state.get("detail", state["store"]))
+
+
 async def _open(config: "Config") -> list[Finding]:
     from holdfast.gateway import Gateway
 
     async with Gateway.open(config) as gateway:
         state = await gateway.ready()
         return [
-            Finding("store", "ok" if state["ready"] else "wrong", f"{config.store_path}: {state['store']}"),
+            Finding("store", "ok" if state["ready"] else "wrong", f"{config.store_shown}: {_store(state)}"),
+            *_operations(await gateway.unknown()),
             *_policy(gateway, str(state.get("policy", "none"))),
             *_tools(gateway),
             *_people(gateway),
@@ -129,21 +135,29 @@ def _people(gateway: "Gateway") -> Iterator[Finding]:
 
 
 def _stored(config: "Config") -> Iterator[Finding]:
-    keys = config.store_path.with_name(f"{config.store_path.name}.keys")
-    mode = keys.stat().st_mode & 0o777
-    yield Finding("key file", "wrong" if mode & 0o077 else "ok", f"{keys.name}, mode {mode:o}")
+    if config.store_key is None:
+        keys = config.beside(".keys")
+        mode = keys.stat().st_mode & 0o777
+        yield Finding("key file", "wrong" if mode & 0o077 else "ok", f"{keys.name}, mode {mode:o}")
     if config.environment.value != "dev" and None in (config.audit.key, config.audit.checkpoints):
         advice = "set 'audit.key' and 'audit.checkpoints' to where the database is not"
         yield Finding(
             "audit", "warning", f"whoever can write to the database can also sign its log; {advice}"
         )
-    connection = sqlite3.connect(f"file:{config.store_path}?mode=ro", uri=True)
+    if not config.on_postgres:
+        yield _journal(config.store_path)
+
+
+def _journal(path: Path) -> Finding:
+    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     try:
-        (journal,) = connection.execute("PRAGMA journal_mode").fetchone()
-        (unknown,) = connection.execute("SELECT count(*) FROM operation WHERE state = 'unknown'").fetchone()
+        (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
     finally:
         connection.close()
-    yield Finding("journal", "ok" if journal == "wal" else "wrong", journal)
+    return Finding("journal", "ok" if mode == "wal" else "wrong", mode)
+
+
+def _operations(unknown: int) -> Iterator[Finding]:
     if unknown:
         advice = "find out what happened, then 'holdfast settle CALL committed|no-effect --note WHY'"
         yield Finding("operations", "warning", f"{unknown} have an unknown outcome; {advice}")

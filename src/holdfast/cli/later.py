@@ -9,7 +9,6 @@ from holdfast.cli.screen import fail
 
 NOT_BUILT = {
     "chain": "call the tools one by one",
-    "store": "stop every process, then copy the database and its key file together",
     "test": "use 'holdfast.testing' from Python",
 }
 """The command, and what to do until then."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast.config import Config
     from holdfast.config.tree import McpServer
     from holdfast.model.call import Principal
-    from holdfast.stores.sqlite.store import SqliteStore
+    from holdfast.gateway.wiring import Store
 
 WAIT_S = 300.0
 ASK_S = 10.0
@@ -78,11 +78,11 @@ async def _login(
     """For whom, and whether the gateway itself is still signed out."""
     from holdfast.cli.redirect import Redirects
     from holdfast.gateway.egress import authorizer
-    from holdfast.stores.sqlite.store import SqliteStore
+    from holdfast.gateway.storing import store_of
     from holdfast.system import SystemClock
 
     challenge, holder = await _challenge(name, server), _holder(person, gateway)
-    async with SqliteStore(config.store_path, SystemClock()) as store:
+    async with store_of(config, SystemClock()) as store:
         known = authorizer(name, server, store.tokens)
         before = await known.redirect_uris(holder) if known is not None else ()
         async with Redirects(*_ports(server, before)) as redirects:
@@ -103,10 +103,10 @@ async def _logout(
     config: "Config", name: str, server: "McpServer", person: "Principal", gateway: bool
 ) -> str:
     from holdfast.gateway.egress import authorizer
-    from holdfast.stores.sqlite.store import SqliteStore
+    from holdfast.gateway.storing import store_of
     from holdfast.system import SystemClock
 
-    async with SqliteStore(config.store_path, SystemClock()) as store:
+    async with store_of(config, SystemClock()) as store:
         known = authorizer(name, server, store.tokens)
         if known is None or not await known.sign_out(_holder(person, gateway)):
             raise NotFound(f"there is no such sign-in to {name!r}; 'holdfast login {name}' makes one")
@@ -114,7 +114,7 @@ async def _logout(
 
 
 async def _noted(
-    store: "SqliteStore", act: str, name: str, server: "McpServer", person: "Principal", gateway: bool
+    store: "Store", act: str, name: str, server: "McpServer", person: "Principal", gateway: bool
 ) -> str:
     """For whom it was; the log keeps that too."""
     shared = server.auth is not None and server.auth.shared

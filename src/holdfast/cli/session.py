@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from holdfast.identity import Unauthenticated
+from holdfast.identity import Identity, Unauthenticated
 from holdfast.model.call import Principal
 
 if TYPE_CHECKING:
@@ -39,17 +39,21 @@ def caller(gateway: "Gateway", name: str | None) -> Principal:
 
 def decider(gateway: "Gateway", name: str | None) -> Principal:
     """Who decides as a person: asked for their approver secret where they have one."""
-    identity = gateway.identity
-    person = identity.people.get(name or identity.os_user)
+    return person(gateway.identity, name)
+
+
+def person(identity: Identity, name: str | None) -> Principal:
+    """The same, where no gateway can be opened."""
+    known = identity.people.get(name or identity.os_user)
     secret = _given_secret()
-    if person is not None and person.secret is not None and secret is None:
+    if known is not None and known.secret is not None and secret is None:
         if not sys.stdin.isatty():
             raise Unauthenticated(
-                f"{person.name!r} decides with a secret; set HOLDFAST_APPROVER_SECRET, or use a terminal"
+                f"{known.name!r} decides with a secret; set HOLDFAST_APPROVER_SECRET, or use a terminal"
             )
         import typer
 
-        secret = typer.prompt(f"approver secret of {person.name}", hide_input=True, err=True)
+        secret = typer.prompt(f"approver secret of {known.name}", hide_input=True, err=True)
     return identity.at_terminal(name, secret=secret, key=os.environ.get("HOLDFAST_API_KEY"))
 
 

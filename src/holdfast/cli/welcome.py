@@ -35,7 +35,7 @@ async def welcome(gateway: "Gateway", address: str) -> None:
         table(
             ("", ""),
             [
-                ("  store", str(_near(config.store_path))),
+                ("  store", config.store_shown if config.on_postgres else str(_near(config.store_path))),
                 ("  environment", config.environment.value),
                 ("  auth", "local: this machine only" if config.auth.mode == "local" else "API keys"),
                 ("  policy", POLICIES.get(version.partition("/")[0], (version, ""))),

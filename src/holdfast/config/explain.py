@@ -12,12 +12,13 @@ from holdfast.config.tree import Config, Section
 from holdfast.config.unbuilt import keys_below
 
 SHAPES = {
-    "store": "write 'sqlite:///holdfast.db'",
+    "store": "write 'sqlite:///holdfast.db' or 'postgresql://user@host/database'",
     "base_url": "write 'https://host'",
     "endpoint": "write 'http://host:4318'; a credential goes into OTEL_EXPORTER_OTLP_HEADERS",
     "functions": "write 'module:object'",
     "url": "write 'https://host/mcp'; a credential goes into 'headers' or 'auth'",
     "prefix": "use letters, digits, '_' and '-', at most 32",
+    "store_key": "write 'file:PATH' or 'env:NAME'",
     "key": "write 'file:PATH' or 'env:NAME'",
     "hash": "paste what 'holdfast keys create' printed",
     "id": "use 4 to 32 small letters and digits",

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -346,8 +347,12 @@ class Facts(Section):
 
 
 class Config(Section):
-    store: Annotated[str, StringConstraints(pattern=r"^sqlite:///[^:?#]+$")] = "sqlite:///holdfast.db"
-    """`sqlite:///file` beside the config file, or `sqlite:////absolute/file`."""
+    store: Annotated[str, StringConstraints(pattern=r"^(sqlite:///[^:?#]+|postgres(ql)?://\S+)$")] = (
+        "sqlite:///holdfast.db"
+    )
+    """`sqlite:///file` beside the config file, `sqlite:////absolute/file`, or `postgresql://user@host/db`."""
+    store_key: Annotated[str, StringConstraints(pattern=r"^(file|env):\S+$")] | None = None
+    """Protects what is stored: `file:PATH` or `env:NAME`; a file beside the store, made once, if left out."""
     environment: Environment = Environment.DEV
     """`dev`, `staging` or `prod`."""
     upstreams: dict[Namespace, Upstream] = {}
@@ -393,8 +398,26 @@ class Config(Section):
         return self._source
 
     @property
+    def on_postgres(self) -> bool:
+        return self.store.startswith("postgres")
+
+    @property
     def store_path(self) -> Path:
-        return self._folder / self.store.removeprefix("sqlite:///")
+        """The database file; for a database elsewhere, the name that files beside the config take after."""
+        return self._folder / ("holdfast.pg" if self.on_postgres else self.store.removeprefix("sqlite:///"))
+
+    @property
+    def store_shown(self) -> str:
+        """The store for people to read, without a password."""
+        if not self.on_postgres:
+            return str(self.store_path)
+        parts = urlsplit(self.store)
+        user = f"{parts.username}@" if parts.username else ""
+        return f"postgresql://{user}{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    def beside(self, ending: str) -> Path:
+        """A file that belongs to the store."""
+        return self.store_path.with_name(f"{self.store_path.name}{ending}")
 
     def placed(self, folder: Path, source: str) -> "Config":
         self._folder, self._source = folder, source

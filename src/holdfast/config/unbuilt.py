@@ -7,7 +7,6 @@ from holdfast.config.place import Fault, Place, like
 
 NOT_BUILT: dict[str, tuple[str | None, str]] = {
     # path (`*` is any name): the value that is not built yet (None: no value is), and what to do instead
-    "store": ("postgresql://", "use 'sqlite:///holdfast.db'"),
     "auth.mode": ("jwt", "use 'local' or 'api_key'"),
     "auth.issuer": (None, "remove it"),
     "auth.audience": (None, "remove it"),

@@ -44,8 +44,9 @@ def held(call: Call, hold: Hold, ports: Ports) -> Observation:
 def _unrun(call: Call, ports: Ports, **said: Any) -> Observation:
     tool: Tool | None = getattr(call, "tool", None)  # unset when resolve itself refused
     decision = getattr(call, "decision", None)
-    if said.get("code") is Code.TOOL_NOT_FOUND:
-        tool = None  # nothing about it may be told
+    key, key_source = call.key, call.key_source
+    if said.get("code") is Code.TOOL_NOT_FOUND:  # nothing of it may be told, not even that it takes keys
+        tool, key, key_source = None, call.proposal.key, None
     return Observation(
         call_id=call.id,
         tool=call.proposal.tool.partition("@")[0],
@@ -53,8 +54,8 @@ def _unrun(call: Call, ports: Ports, **said: Any) -> Observation:
         policy_decision_id=None if decision is None else decision.id,
         trace_id=call.trace_id,
         latency_ms=round((ports.clock.monotonic() - call.started) * 1000, 3),
-        key=call.key,
-        key_source=call.key_source,
+        key=key,
+        key_source=key_source,
         warnings=() if tool is None else tuple(call.warnings),
         **(said if tool is None else _shown(call, said)),
     )

@@ -14,6 +14,7 @@ from holdfast.model.derive import join
 from holdfast.model.errors import Code, TooManyAsks
 from holdfast.model.observation import Status
 from holdfast.model.packet import SEEN_BY_APPROVERS, packet
+from holdfast.model.restored import REFUSED, RESTORED
 from holdfast.model.stage import UseGrant
 from holdfast.model.verdict import PASS, Hold, Refusal, Verdict
 from holdfast.ports import Ports
@@ -35,8 +36,15 @@ async def approval(call: Call, ports: Ports) -> Verdict:
     found = await ports.approvals.find(call.ref)
     if found is not None:
         return _judge(call, found, need, ports)
-    lacking = _lacking(call, need, ports)
+    lacking = _lacking(call, need, ports) or await _unasked(ports)
     return lacking or await _ask(call, need, ports)
+
+
+async def _unasked(ports: Ports) -> Refusal | None:
+    """A store that was put back may have been asked this before, and does not know."""
+    if RESTORED in await ports.controls.halts():
+        return Refusal(Code.TOOL_UNAVAILABLE, REFUSED)
+    return None
 
 
 async def _ask(call: Call, need: Need, ports: Ports) -> Verdict:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from holdfast.config import Config
@@ -14,6 +15,7 @@ from holdfast.records import checkpoint
 from holdfast.records.checkpoint import Checkpoint, CheckpointFile, Notary
 from holdfast.records.merkle import is_consistent, leaf_hash, root_from_inclusion
 from holdfast.records.note import Signer, kept_key, key_from, read_key
+from holdfast.stores.backup.lives import SqlLives
 
 log = logging.getLogger(__name__)
 
@@ -25,13 +27,13 @@ CALL_RECORDS = 1000
 
 
 def key_path(config: Config) -> Path:
-    return config.store_path.with_name(f"{config.store_path.name}.audit.key")
+    return config.beside(".audit.key")
 
 
 def checkpoint_path(config: Config) -> Path:
     if config.audit.checkpoints is not None:
         return config.folder / config.audit.checkpoints
-    return config.store_path.with_name(f"{config.store_path.name}.checkpoints")
+    return config.beside(".checkpoints")
 
 
 def signer(config: Config, *, make: bool = False) -> Signer:
@@ -58,8 +60,11 @@ def notary(config: Config) -> Notary:
 class Auditing:
     """One gateway's care for the log. Without a notary records are sequenced and nothing is signed."""
 
-    def __init__(self, audit: Audit, signs: Notary | None, clock: Clock) -> None:
+    def __init__(
+        self, audit: Audit, signs: Notary | None, clock: Clock, lives: SqlLives | None = None
+    ) -> None:
         self._audit = audit
+        self._lives = lives
         self._notary = signs
         self._clock = clock
         self._signed_at = float("-inf")
@@ -102,7 +107,7 @@ class Auditing:
             self._signed_at = self._clock.monotonic()
             return
         if known is not None and not await self._grew(known, size, root):
-            await self._alarm(known, size)
+            await self._put_back(known, size)
             return
         note = await asyncio.to_thread(signs.publish, size, root, self._clock.now(), known)
         self._signed_at = self._clock.monotonic()
@@ -114,6 +119,41 @@ class Auditing:
             return False
         proof = await self._audit.consistency(known.size, size)
         return is_consistent(known.size, known.root, size, root, proof)
+
+    # --- a store that is older than what was signed ---------------------------------------
+
+    async def notice(self) -> None:
+        """Before anything runs: is this the store that was signed last, or one that somebody put back?"""
+        if (behind := await self.behind()) is not None:
+            await self._put_back(*behind)
+
+    async def behind(self) -> tuple[Checkpoint, int] | None:
+        """The last checkpoint and the size of the log, where the log does not lead to the checkpoint."""
+        known = None if self._notary is None else await asyncio.to_thread(self._notary.last)
+        if known is None:
+            return None
+        size, root = await self._audit.head()
+        return None if await self._grew(known, size, root) else (known, size)
+
+    def set_aside(self, number: int) -> Path | None:
+        """Begin the checkpoints anew: what they vouched for is lost. Where the old ones are now."""
+        if self._notary is None or not self._notary.file.path.exists():
+            return None
+        path = self._notary.file.path
+        return path.rename(path.with_name(f"{path.name}.before-{number}"))
+
+    async def _put_back(self, known: Checkpoint, size: int) -> None:
+        """A log that ends before its last checkpoint lacks calls as well: their keys must not run again."""
+        lives = [] if self._lives is None else await self._lives.all()
+        recovered = max((life.recovered_at or 0.0 for life in lives), default=0.0)
+        if self._lives is None or datetime.fromisoformat(known.time).timestamp() < recovered:
+            await self._alarm(known, size)
+            return
+        if await self._lives.restored():
+            return  # known, and waiting for its recovery
+        why = f"its log of {size} records does not lead to the checkpoint of {known.time} over {known.size}"
+        if await self._lives.notice(f"it was put back without 'holdfast store restore': {why}", "holdfast"):
+            log.error("the store was put back: %s; writes are refused: run 'holdfast store recover'", why)
 
     async def _alarm(self, known: Checkpoint, size: int) -> None:
         log.error(

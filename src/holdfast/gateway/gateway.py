@@ -5,7 +5,9 @@ import logging
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import unquote
 
 from holdfast import config as configuration
 from holdfast import settlement
@@ -13,10 +15,14 @@ from holdfast.approvals import answers
 from holdfast.approvals.release import release
 from holdfast.approvals.tend import tend
 from holdfast.config import Config
-from holdfast.gateway import auditing, handover, policies
+from holdfast.gateway import auditing, backups, handover, policies
+from holdfast.gateway.ending import LAST_S, cut_short
 from holdfast.gateway.limits import Standing, standings
+from holdfast.gateway.readiness import Readiness
 from holdfast.gateway.recall import Recalled, recall
+from holdfast.gateway.recovery import Recovered, Recovery, Wish
 from holdfast.gateway.sealing import seal, unseal
+from holdfast.gateway.storing import store_of
 from holdfast.gateway.watching import tenants_of, view_of
 from holdfast.gateway.why import SCOPE as EXPLAIN
 from holdfast.gateway.why import Explanation
@@ -32,11 +38,12 @@ from holdfast.model.observation import Observation, Status
 from holdfast.model.operation import Operation
 from holdfast.model.peer import Peer
 from holdfast.model.record import Entry, Proof, Use
+from holdfast.model.restored import NOT_BY_HAND, RESTORED
 from holdfast.model.scopes import covers, covers_all
 from holdfast.model.vocabulary import State
 from holdfast.policy import Bundle, Report
 from holdfast.ports import Listing, Promoted, Upstream
-from holdfast.stores.sqlite.store import SqliteStore
+from holdfast.stores.backup.manifest import Manifest
 from holdfast.system import RandomIds, SystemClock
 from holdfast.telemetry.exposition import Exposition, View
 
@@ -65,6 +72,8 @@ class Gateway:
         self._runtime = parts.runtime
         self._reports = parts.reports
         self._bundles = parts.bundles
+        self._lives = parts.lives
+        self._news = parts.news
         self._watching = parts.watching
         self._auditing = parts.auditing
         self._discovery = parts.discovery
@@ -72,6 +81,10 @@ class Gateway:
         self._pushing: asyncio.Task[None] | None = None
         self._live: dict[str, tuple[Call, asyncio.Task[Observation]]] = {}
         self._releasing: set[asyncio.Task[None]] = set()
+        self._waiting: dict[str, tuple[Call, asyncio.Future[Observation]]] = {}
+        self._readiness = Readiness(parts.ports)
+        self._draining = False
+        self._drain_s = DRAIN_S
         self._closing = False
         self._housekeeping: asyncio.Task[None] | None = None
 
@@ -85,10 +98,10 @@ class Gateway:
         Without `connect` MCP servers are taken from the lock file and started when they are first needed.
         """
         ready = _configured(config)
-        loaded, clock = functions(ready), SystemClock()
-        async with SqliteStore(ready.store_path, clock, approval_s=ready.approvals.expire_s) as store:
+        loaded = functions(ready)
+        async with store_of(ready, SystemClock()) as store:
             signs = await asyncio.to_thread(auditing.notary, ready)
-            ports = {"clock": clock, "ids": RandomIds(), "adapt": adapt, "notary": signs}
+            ports = {"clock": store.clock, "ids": RandomIds(), "adapt": adapt, "notary": signs}
             gateway = cls.assemble(ready, store, connected(ready, loaded, store.tokens), **ports)
             try:
                 await gateway.prepare(connect=connect)
@@ -106,6 +119,7 @@ class Gateway:
 
     async def prepare(self, *, connect: bool = True) -> None:
         """Find out what there is to serve; put the configured policies in force where none ever were."""
+        await self._auditing.notice()
         if self._discovery is not None:
             await self._discovery.open(connect=connect)
             policies.refit(self._ports.policy)
@@ -127,19 +141,40 @@ class Gateway:
     async def close(self) -> None:
         """Take nothing new, let what runs finish, and stop."""
         if self._releasing:  # approved a moment ago: still proposed
-            await asyncio.wait(self._releasing, timeout=DRAIN_S)
-        self._closing = True
+            await asyncio.wait(self._releasing, timeout=self._drain_s)
+        self._closing = self._draining = True
+        self._readiness.close()
         for task in (self._housekeeping, self._pushing):
             if task is not None:
                 task.cancel()
         under_way = [task for _, task in self._live.values()]
         if under_way:
-            await asyncio.wait(under_way, timeout=DRAIN_S)
+            await asyncio.wait(under_way, timeout=self._drain_s)
         if self._discovery is not None:
             await self._discovery.close()
-        await self._runtime.close(DRAIN_S)
+        await self._runtime.close(self._drain_s)
         await self._keep_log(sign_now=True)
         await self._watching.close(self._look)
+
+    def drain(self) -> None:
+        """Say from now on that calls belong elsewhere; they are still taken until `close`."""
+        self._draining = True
+
+    def answer_waiting(self) -> None:
+        """The time of a drain is over: whoever still waits is told what can be said by now.
+
+        What has acted goes on as long as this process lives; then another one settles it.
+        """
+        self._drain_s = LAST_S
+        for call, waiting in list(self._waiting.values()):
+            if not waiting.done():
+                _stop(call)
+                waiting.set_result(cut_short(call))
+
+    @property
+    def unfinished(self) -> int:
+        """Calls and late answers under way; after `close`, what another process will settle."""
+        return len(self._live) + len(self._runtime.late)
 
     # --- calls ----------------------------------------------------------------------------
 
@@ -182,12 +217,19 @@ class Gateway:
         task = asyncio.create_task(live(call, self._ports, self._runtime))
         self._live[call.nonce] = (call, task)
         task.add_done_callback(lambda _: self._live.pop(call.nonce, None))
+        waiting = asyncio.shield(task)
+        self._waiting[call.nonce] = (call, waiting)
         try:
-            observation = await asyncio.shield(task)
+            observation = await waiting
         except asyncio.CancelledError:
             _stop(call)
             self._runtime.keep(handover.left(call, self._ports))
             raise
+        finally:
+            self._waiting.pop(call.nonce, None)
+        if not task.done():  # answered at the end of a drain: its outcome is for who asks again
+            self._runtime.keep(handover.left(call, self._ports))
+            return observation
         self._ports.attendance.answered(call, observation)
         return observation
 
@@ -335,13 +377,11 @@ class Gateway:
         return await self._watching.shown(whole, self._ports, self._runtime, len(self._live), tenants)
 
     async def ready(self) -> dict[str, str | bool]:
-        if self._closing:
-            return {"ready": False, "store": "closing"}
-        try:
-            await self._ports.ledger.find_call("-", "-")
-        except HoldfastError as error:
-            return {"ready": False, "store": str(error)}
-        return {"ready": True, "store": "ok", "policy": self._ports.policy.version}
+        """Whether calls can be taken now; see `readiness` for the members. Never takes long."""
+        state, detail = ("closed", "") if self._closing else await self._readiness.store()
+        said: dict[str, str | bool] = {"ready": state == "ok" and not self._draining, "store": state}
+        said |= {"draining": self._draining, "policy": self._ports.policy.version}
+        return said | {"detail": detail} if detail else said
 
     async def why(
         self, principal: Principal, tool: str, arguments: Mapping[str, Any] | str | bytes | None = None
@@ -360,6 +400,10 @@ class Gateway:
         )
         told = covers(principal.scopes, EXPLAIN) or "user" in principal.roles or self._operates(principal)
         return await explanation(proposal, self._ports, blind=arguments is None, told=told)
+
+    async def unknown(self) -> int:
+        """Operations whose outcome nobody knows, of all tenants."""
+        return 0 if self._lives is None else await self._lives.unknown()
 
     # --- operating ------------------------------------------------------------------------
 
@@ -384,12 +428,14 @@ class Gateway:
     async def halt(self, by: Principal, target: str, note: str = "") -> None:
         """Stop `all`, an upstream, a tool or a principal, at once in every process."""
         self._need_operator(by)
-        self._known_target(target)
+        _by_hand(target)
+        self._known_target(by, target)
         await self._ports.controls.halt(target, by.user, note)
 
     async def resume(self, by: Principal, target: str) -> bool:
         self._need_operator(by)
-        return await self._ports.controls.resume(target, by.user)
+        _by_hand(target)
+        return self.may_name(by, target) and await self._ports.controls.resume(target, by.user)
 
     async def halts(self) -> Mapping[str, str]:
         return await self._ports.controls.halts()
@@ -397,7 +443,8 @@ class Gateway:
     async def cancel(self, by: Principal, call_id: str) -> str:
         """Stop a call that has not acted yet; `cancelled`, `requested` of another process, or `too late`."""
         for call, _ in self._live.values():
-            if call.id == call_id and (call.principal.id == by.id or self._operates(by)):
+            ours = call.principal.tenant == by.tenant and (call.principal.id == by.id or self._operates(by))
+            if call.id == call_id and ours:
                 return _stop(call)
         found = await self._own(by, call_id)
         if found.state is State.HELD:
@@ -455,14 +502,20 @@ class Gateway:
         if not self._operates(by):
             raise Forbidden(f"{by.user!r} is no operator here; this needs the role 'operator'")
 
-    def _known_target(self, target: str) -> None:
+    def may_name(self, by: Principal, target: str) -> bool:
+        """False for a principal who is not of this tenant: here, or anywhere."""
+        if "/" not in target or tenants_of(self.identity) <= {by.tenant}:
+            return True
+        return unquote(target.partition("/")[0]) in self.identity.holders(by.tenant, "user")
+
+    def _known_target(self, by: Principal, target: str) -> None:
         listings = self._ports.catalog.list()
         known = (
             {"all"}
             | {entry.upstream for entry in listings}
             | {entry.tool.contract.tool for entry in listings}
         )
-        if target not in known and "/" not in target:
+        if target not in known and not ("/" in target and self.may_name(by, target)):
             raise NotFound(
                 f"nothing here is called {target!r}; halt 'all', an upstream, a tool or 'user/agent'"
             )
@@ -578,6 +631,21 @@ class Gateway:
         except HoldfastError as error:
             log.error("audit: %s", error)
 
+    # --- the store ------------------------------------------------------------------------
+
+    async def back_up(self, by: Principal, path: Path) -> Manifest:
+        """Write everything of this moment to a file, while calls go on."""
+        self._need_operator(by)
+        await self._auditing.note(auditing.ALL_TENANTS, "backup", by.user)
+        return await backups.take(self.config, path, self._ports)
+
+    async def recover(self, by: Principal, wish: Wish) -> Recovered:
+        """Find out what happened since the backup this store was restored from; then writes go on."""
+        self._need_operator(by)
+        if self._lives is None:
+            raise NotFound("this store ends with the process; there is nothing to recover")
+        return await Recovery(self.config, self._lives, self._ports, self._auditing).run(by.user, wish)
+
     # --- housekeeping ---------------------------------------------------------------------
 
     async def _keep_house(self) -> None:
@@ -589,7 +657,7 @@ class Gateway:
             except Exception:
                 log.exception("housekeeping failed; it is tried again")
             turn += 1
-            await self._ports.clock.sleep(defaults.SWEEP_S)
+            await self._news.wait(self._ports.clock, defaults.SWEEP_S)
 
     async def tidy(self, *, forget: bool = False) -> int:
         """One round of housekeeping; returns how many operations were settled."""
@@ -611,6 +679,11 @@ class Gateway:
         if forget:
             await self._ports.ledger.forget()
         return await settlement.sweep(self._ports)
+
+
+def _by_hand(target: str) -> None:
+    if target == RESTORED:
+        raise NotFound(NOT_BY_HAND)
 
 
 def _configured(config: Source) -> Config:

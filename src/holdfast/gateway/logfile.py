@@ -6,6 +6,7 @@ from typing import BinaryIO
 
 from holdfast.config import Config
 from holdfast.gateway.auditing import ALL_TENANTS, checkpoint_path, signer
+from holdfast.gateway.storing import store_of
 from holdfast.model.errors import StoreError
 from holdfast.records import checkpoint, export
 from holdfast.records.checkpoint import CheckpointFile
@@ -14,14 +15,18 @@ from holdfast.records.inspection import inspect
 from holdfast.records.merkle import inclusion_proof
 from holdfast.records.note import BadNote, Verifier
 from holdfast.records.report import Report
-from holdfast.stores.sqlite.log import opened
-from holdfast.stores.sqlite.store import SqliteStore
+from holdfast.stores.log import opened
 from holdfast.system import SystemClock
 
 
-def verify(path: Path, checkpoints: Path, key: Verifier | None) -> Report:
+def place(config: Config) -> Path | str:
+    """Where the log of a configuration lies: a file, or a database by its URL."""
+    return config.store if config.on_postgres else config.store_path
+
+
+def verify(store: Path | str, checkpoints: Path, key: Verifier | None) -> Report:
     """Look at everything in a database, against checkpoints from outside it."""
-    with opened(path) as log:
+    with opened(store) as log:
         return inspect(log, CheckpointFile(checkpoints).read(), key)
 
 
@@ -33,7 +38,7 @@ def write_export(config: Config, part: Part, file: BinaryIO) -> int:
     """Export what the last checkpoint speaks for; how many leaves that are."""
     signs = signer(config)
     notes = CheckpointFile(checkpoint_path(config)).read()
-    with opened(config.store_path) as log:
+    with opened(place(config)) as log:
         head = _head(notes, signs.verifier)
         if log.size() < head.size:
             raise StoreError("the log is shorter than its last checkpoint; run 'holdfast audit verify'")
@@ -46,11 +51,11 @@ def write_export(config: Config, part: Part, file: BinaryIO) -> int:
 
 async def note_issued(config: Config, by: str, key: Mapping[str, str]) -> bool:
     """Record that a credential was made; False where there is no log yet to record it in."""
-    if not config.store_path.exists():
+    if not config.on_postgres and not config.store_path.exists():
         return False
     person = config.auth.people.get(key["user"])
     told = {f"key_{name}": value for name, value in key.items() if name != "hash"}
-    async with SqliteStore(config.store_path, SystemClock()) as store:
+    async with store_of(config, SystemClock()) as store:
         tenant = ALL_TENANTS if person is None else person.tenant
         await store.audit.note(tenant, "issue key", by, **told)
     return True

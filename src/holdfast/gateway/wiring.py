@@ -14,6 +14,7 @@ from holdfast.config import Upstream as UpstreamSettings
 from holdfast.execution.runtime import Runtime
 from holdfast.gateway import limits, policies
 from holdfast.gateway.auditing import Auditing
+from holdfast.gateway.news import News
 from holdfast.gateway.readings import Readings
 from holdfast.gateway.retiring import Retiring
 from holdfast.gateway.watching import Watching
@@ -34,6 +35,7 @@ from holdfast.ports import (
     Upstream,
 )
 from holdfast.records.checkpoint import Notary
+from holdfast.stores.backup.lives import SqlLives
 from holdfast.system import TokenIngress
 from holdfast.upstreams.function import FunctionUpstream, load
 
@@ -63,6 +65,13 @@ class Store(Protocol):
     @property
     def secrets(self) -> Secrets: ...
 
+    def listen(self, hear: Callable[[str], None]) -> None:
+        """Tell of what other processes do, where that can be heard."""
+        ...
+
+    @property
+    def lives(self) -> SqlLives | None: ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
@@ -77,6 +86,9 @@ class Parts:
     discovery: "Discovery | None"
     """What keeps the catalog in step with MCP servers, where there are any."""
     bundles: Bundles
+    news: News
+    lives: SqlLives | None
+    """None where the store ends with the process."""
     reports: tuple[str, ...]
 
 
@@ -156,12 +168,14 @@ def assemble(
         base_url=config.base_url or "",
     )
     runtime = Runtime(upstreams=upstreams, clock=clock)
+    news = News()
+    store.listen(news.hear)
     if adapt is not None:
         ports, runtime = adapt(ports, runtime)
     if served is not None:
         served.caches.append(runtime.cache.clear)
     reader.bind(ports, runtime)
-    auditing = Auditing(store.audit, notary, clock)
+    auditing = Auditing(store.audit, notary, clock, store.lives)
     return Parts(
         ports=ports,
         runtime=runtime,
@@ -171,6 +185,8 @@ def assemble(
         retiring=Retiring(catalog, store.audit, clock),
         discovery=discovery(config, upstreams, catalog, clock, auditing.note),
         bundles=store.bundles,
+        news=news,
+        lives=store.lives,
         reports=(*_unmet(catalog), *_reports(offered)),
     )
 

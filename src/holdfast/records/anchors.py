@@ -20,6 +20,21 @@ class _Signed(NamedTuple):
     outside: bool
 
 
+class Restart(NamedTuple):
+    """What a record says of a log whose end was lost, and which goes on from a backup."""
+
+    leaf: int
+    """Its own place: only once that is signed is it believed."""
+    size: int
+    signed: int
+    time: str
+    """Of the last checkpoint that was lost."""
+    text: str
+
+    def excuses(self, checkpoint: Checkpoint) -> bool:
+        return self.size < checkpoint.size <= self.signed and checkpoint.time <= self.time
+
+
 class Anchors:
     def __init__(
         self, outside: Sequence[str], inside: Iterable[str], verifier: Verifier | None, report: Report
@@ -44,11 +59,14 @@ class Anchors:
         if leaf is not None:
             self._last[size] = leaf
 
-    def tell(self) -> None:
+    def tell(self, restarts: Sequence[Restart] = ()) -> None:
         good, told = 0, False
         known: dict[int, _Signed] = {}
+        believed = self._believed(restarts)
         for signed in self._signed:
             size, root = signed.checkpoint.size, signed.checkpoint.root
+            if not self._leads_to(signed.checkpoint) and any(r.excuses(signed.checkpoint) for r in believed):
+                continue
             other = known.setdefault(size, signed)
             if other.checkpoint.root != root:
                 text = f"and {other.where} are both signed, and over {size} records they differ"
@@ -63,6 +81,16 @@ class Anchors:
             elif not told:  # from here on every later one differs too
                 told = True
                 self._report.add("changed", signed.where, self._rewritten(good, signed.checkpoint))
+
+    def _leads_to(self, signed: Checkpoint) -> bool:
+        return signed.size <= self._size and self._roots[signed.size] == signed.root
+
+    def _believed(self, restarts: Sequence[Restart]) -> list[Restart]:
+        """Whoever cut the log off could have written such a record, but not had it signed."""
+        found = [signed.checkpoint for signed in self._signed]
+        last = max((signed.size for signed in found if self._leads_to(signed)), default=0)
+        self._report.restarts += [restart.text for restart in restarts]
+        return [restart for restart in restarts if restart.leaf < last]
 
     def _rewritten(self, good: int, signed: Checkpoint) -> str:
         first = f"after {_name(self._last[good])}" if good in self._last else "from the first"

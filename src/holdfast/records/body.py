@@ -2,10 +2,12 @@
 
 S1's fifteen fields, in our words. Never a raw argument, a result or a field error's value: arguments and
 outcome appear as keyed commitments (CON-6), so a record proves what was said without saying it. What policy
-judged is kept sealed: it can be judged again (AUD-3) for as long as its tenant's key is kept.
+judged is kept sealed: it can be judged again (AUD-3) for as long as its tenant's key is kept. So is the
+operation's name.
 """
 
-from base64 import b64encode
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -14,7 +16,7 @@ import orjson
 
 from holdfast.model.call import Call
 from holdfast.model.derive import mutation_class
-from holdfast.model.errors import Code
+from holdfast.model.errors import Code, StoreError
 from holdfast.model.observation import Observation, Status
 from holdfast.model.stage import UseGrant
 from holdfast.model.tool import Tool
@@ -32,6 +34,16 @@ class _Facts(NamedTuple):
     mutation_class: str
     declared: list[dict[str, str]]
     contract_digest: str | None = None
+
+
+class Claimed(NamedTuple):
+    """The operation that an intent speaks of."""
+
+    principal: str
+    tool: str
+    key: str
+    fingerprint: str
+    window_s: float
 
 
 _FACTS: dict[str, _Facts] = {}
@@ -62,6 +74,7 @@ def intent_body(call: Call, at: float, secrets: Secrets | None = None) -> str:
             "policy_decision_id": _decision_id(call),
             "contract_digest": facts.contract_digest,
             "decision": _decision(call, secrets),
+            "claim": None if secrets is None else _claim(call, secrets),
         }
     )
 
@@ -166,6 +179,25 @@ def _decision(call: Call, secrets: Secrets | None) -> dict[str, Any] | None:
     if decision.facts is not None and secrets is not None:
         told["facts"] = b64encode(secrets.seal(call.principal.tenant, orjson.dumps(decision.facts))).decode()
     return told
+
+
+def _claim(call: Call, secrets: Secrets) -> str | None:
+    """Sealed, what is claimed: a ledger that lost the operation knows it again from its records (PPL-5)."""
+    if call.ref is None or not call.writes:
+        return None
+    said = (call.ref.principal, call.ref.tool, call.ref.key, call.fingerprint, call.tool.contract.window_s)
+    return b64encode(secrets.seal(call.ref.tenant, orjson.dumps(said))).decode()
+
+
+def claim_of(body: Mapping[str, Any], tenant: str, secrets: Secrets) -> Claimed | None:
+    """What an intent claimed; None where it claimed nothing, or its tenant's key is gone."""
+    sealed = body.get("claim")
+    if not isinstance(sealed, str):
+        return None
+    try:
+        return Claimed(*orjson.loads(secrets.unseal(tenant, b64decode(sealed))))
+    except (StoreError, ValueError, TypeError):
+        return None
 
 
 def _decision_id(call: Call) -> str | None:

@@ -30,7 +30,7 @@ def inspect_export(file: BinaryIO, outside: Sequence[str], verifier: Verifier) -
         anchors = Anchors([*outside, *export.checkpoints], (), verifier, export.report)
         if export.whole:
             inspection.read_tree(anchors)
-            anchors.tell()
+            anchors.tell(inspection.restarts)
         else:
             _read_part(export, inspection)
         inspection.tell_removed()

@@ -7,11 +7,12 @@ again and held against its kept subtrees and against every signed checkpoint. A 
 import struct
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import orjson
 
 from holdfast.model.record import Record
-from holdfast.records.anchors import Anchors
+from holdfast.records.anchors import Anchors, Restart
 from holdfast.records.chain import GENESIS, record_hash
 from holdfast.records.coverage import Coverage
 from holdfast.records.log import Leaf, Log
@@ -31,7 +32,7 @@ def inspect(log: Log, outside: Sequence[str], verifier: Verifier | None) -> Repo
     inspection.read_tree(anchors)
     inspection.read_waiting()
     inspection.tell_removed()
-    anchors.tell()
+    anchors.tell(inspection.restarts)
     inspection.report.seconds = time.perf_counter() - started
     return inspection.report
 
@@ -47,6 +48,8 @@ class Inspection:
         self._removed: list[Leaf] = []
         self._pruned_to: dict[str, int] = {}
         """Per tenant, the last leaf that a record says was pruned."""
+        self._place = 0
+        self.restarts: list[Restart] = []
 
     def read_tree(self, anchors: Anchors) -> None:
         frontier, levels = Frontier(), _Levels(self._log, self.report)
@@ -55,6 +58,7 @@ class Inspection:
             if leaf.place != expected:
                 self._misplaced(leaf, expected)
             expected = leaf.place + 1
+            self._place = leaf.place
             self._place_in_chain(leaf, self._check(leaf))
             made = frontier.append(leaf_hash(leaf.hash))
             if not size & 1:
@@ -152,8 +156,19 @@ class Inspection:
             if body["operation"] == "prune":
                 through = int(body["through"])
                 self._pruned_to[record.tenant] = max(through, self._pruned_to.get(record.tenant, -1))
+            elif body["operation"] == "recover" and "restarted" in body:
+                self.restarts.append(_restart(self._place, body))
         except (ValueError, KeyError, TypeError):
             return
+
+
+def _restart(leaf: int, body: dict[str, Any]) -> Restart:
+    size, signed, time = (body["restarted"][name] for name in ("size", "signed", "time"))
+    text = (
+        f"the log starts anew after {size} records: the store was {body['why']}, and what was recorded since,"
+        f" up to record {signed} signed at {time}, is lost, says '{body['caller']}': {body['note']}"
+    )
+    return Restart(leaf, int(size), int(signed), str(time), text)
 
 
 class _Levels:

@@ -33,6 +33,8 @@ class Report:
     """Calls that were begun and have no outcome: running now, or their process died."""
     seconds: float = 0.0
     root: str = ""
+    restarts: list[str] = field(default_factory=list)
+    """Where the log goes on from a backup and what was signed since is lost, as somebody put on record."""
     faults: list[Fault] = field(default_factory=list)
     more_faults: int = 0
 
@@ -63,6 +65,7 @@ class Report:
             "anchored": self.anchored,
             "tail_not_anchored": self.tail,
             "unfinished": self.unfinished,
+            "restarts": self.restarts,
             "faults": [fault._asdict() for fault in self.faults],
             "more_faults": self.more_faults,
             "seconds": round(self.seconds, 3),
@@ -79,6 +82,7 @@ class Report:
             f"{verdict}: {self.records} records, {self.leaves} in the tree, {self.checkpoints} checkpoints"
             f" ({rate:,.0f} records/s)"
         )
+        said += [f"restarted: {restart}" for restart in self.restarts]
         if self.pruned:
             said.append(f"pruned: {self.pruned} records are past their retention; their hashes are intact")
         if self.unfinished:

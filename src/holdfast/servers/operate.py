@@ -84,8 +84,10 @@ async def metrics(visit: Visit) -> Response:
 
 def may_see(visit: Visit, target: str) -> bool:
     """A halt names a tool or a person; who may not know of them may not know of it."""
-    if target in ("all", visit.principal.id) or "operator" in visit.principal.roles:
+    if target in ("all", visit.principal.id):
         return True
+    if "operator" in visit.principal.roles:
+        return visit.gateway.may_name(visit.principal, target)
     visible = visit.gateway.tools(visit.principal)
     return any(target in (listing.upstream, listing.tool.contract.tool) for listing in visible)
 

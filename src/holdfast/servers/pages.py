@@ -26,6 +26,7 @@ HOME = """<!doctype html>
 <p>The web console is not built yet; <code>holdfast --help</code> does its work until then.</p>
 </html>
 """
+NEXT = "this process is about to end; ask another one"
 # A page without scripts needs no permission to run any.
 HOME_HEADERS = {**ALWAYS, "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
 
@@ -43,10 +44,13 @@ async def health(gateway: Gateway, request: Request) -> Response:
 async def ready(gateway: Gateway, request: Request) -> Response:
     """GET /ready: calls can be taken now"""
     state = await gateway.ready()
+    detail = state.pop("detail", None)  # may name paths and hosts: not for everybody
     if state["ready"] is True:
         return answer(state)
-    log.warning("not ready: %s", state)  # what is wrong may name paths and hosts: not for everybody
-    return answer({"ready": False, "next": "try again later; the operator's log says what is missing"}, 503)
+    if detail is not None:
+        log.warning("not ready: the store is %s: %s", state["store"], detail)
+    then = "try again later; the operator's log says what is missing"
+    return answer({**state, "next": NEXT if state["draining"] else then}, 503)
 
 
 async def openapi(gateway: Gateway, request: Request) -> Response:

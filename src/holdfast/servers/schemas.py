@@ -293,5 +293,14 @@ SCHEMAS: dict[str, Schema] = {
         {"error": TEXT, "next": TEXT}, {"incident": TEXT}, "The request never became a call."
     ),
     "Health": record({"status": {"const": "ok"}}),
-    "Ready": {"type": "object", "properties": {"ready": FLAG}, "required": ["ready"]},
+    "Ready": record(
+        {
+            "ready": FLAG,
+            "store": {"type": "string", "enum": ["ok", "slow", "unreachable", "restored", "closed"]},
+            "draining": FLAG,
+            "policy": TEXT,
+        },
+        {"next": TEXT},
+        "Draining: this process is about to end.",
+    ),
 }

@@ -92,6 +92,16 @@ class Keyring:
         """Whether this root belongs to these tenant keys; a fresh pair belongs together from now on."""
         self._data_key("*")
 
+    def opens(self, tenant: str, wrapped: bytes) -> bool:
+        """Whether a tenant's key was wrapped by this root."""
+        try:
+            AESGCM(self._derive(tenant, "wrap")).decrypt(
+                wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], _joined((tenant,))
+            )
+        except (InvalidTag, ValueError):
+            return False
+        return True
+
     def _cipher(self, tenant: str) -> tuple[AESGCM, bytes]:
         found = self._data.get(tenant)
         if found is None:
@@ -163,18 +173,30 @@ def root_secret(path: Path) -> bytes:
     """The secret in the key file at `path`, made now if there is none."""
     if not path.exists():
         _create(path)
+    return read_root(path)
+
+
+def read_root(path: Path) -> bytes:
+    """The secret in a file, which nobody else may read."""
     mode = path.stat().st_mode & 0o777
     if mode & 0o077:
         raise StoreError(
             f"the key file '{path}' can be read by others (mode {mode:o}); run: chmod 600 '{path}'"
         )
-    try:
-        root = bytes.fromhex(orjson.loads(path.read_bytes())["root"])
-    except (ValueError, KeyError, TypeError):
-        root = b""
-    if len(root) != ROOT_BYTES:
+    root = parse_root(path.read_text(errors="replace"))
+    if root is None:
         raise StoreError(f"the key file '{path}' is damaged; put it back from a backup")
     return root
+
+
+def parse_root(text: str) -> bytes | None:
+    """A secret as a key file has it, or as 64 hexadecimal digits; None for anything else."""
+    try:
+        said = orjson.loads(text)["root"] if text.lstrip().startswith("{") else text
+        root = bytes.fromhex(said.strip())
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return root if len(root) == ROOT_BYTES else None
 
 
 def _create(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from holdfast.model.operation import Operation, OperationRef
 from holdfast.ports import Clock
@@ -9,17 +10,37 @@ from holdfast.ports import Clock
 FIRST_POLL_S = 0.005
 LAST_POLL_S = 0.1
 """Another process cannot wake us: its outcomes are looked for, less and less often."""
+LISTENING_POLL_S = 1.0
+"""It can, where there is a bell; it may also have died."""
+
+
+class Rings(Protocol):
+    """What carries the news from one process to another."""
+
+    def name(self, ref: OperationRef) -> str: ...
+    async def want(self, operation: Operation) -> None: ...
+    def tell(self, ref: OperationRef) -> None: ...
 
 
 class Watch:
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, bell: Rings | None = None) -> None:
         self._clock = clock
+        self._bell = bell
+        self._last_poll_s = LAST_POLL_S if bell is None else LISTENING_POLL_S
         self._waiting: dict[OperationRef, set[asyncio.Future[None]]] = {}
+        self._named: dict[str, OperationRef] = {}
 
     def wake(self, ref: OperationRef) -> None:
-        for waiter in self._waiting.pop(ref, ()):
-            if not waiter.done():
-                waiter.set_result(None)
+        """It has ended here; whoever waits elsewhere is told as well."""
+        self._rouse(ref)
+        if self._bell is not None:
+            self._bell.tell(ref)
+
+    def wake_named(self, name: str) -> None:
+        """It has ended elsewhere."""
+        ref = self._named.get(name)
+        if ref is not None:
+            self._rouse(ref)
 
     async def until_still(
         self,
@@ -30,6 +51,9 @@ class Watch:
         """The operation once nobody runs it any more, or as it is after `seconds`."""
         end = self._clock.monotonic() + seconds
         pause = FIRST_POLL_S
+        if self._bell is not None:
+            self._named[self._bell.name(operation.ref)] = operation.ref
+            await self._bell.want(operation)
         while True:
             waiter = self._enlist(operation.ref)  # before looking, so that nothing is missed in between
             try:
@@ -40,7 +64,12 @@ class Watch:
                 await self._clock.until(waiter, min(pause, left))
             finally:
                 self._discharge(operation.ref, waiter)
-            pause = min(2 * pause, LAST_POLL_S)
+            pause = min(2 * pause, self._last_poll_s)
+
+    def _rouse(self, ref: OperationRef) -> None:
+        for waiter in self._waiting.pop(ref, ()):
+            if not waiter.done():
+                waiter.set_result(None)
 
     def _enlist(self, ref: OperationRef) -> asyncio.Future[None]:
         waiter = asyncio.get_running_loop().create_future()
@@ -53,3 +82,5 @@ class Watch:
             waiters.discard(waiter)
             if not waiters:
                 del self._waiting[ref]
+                if self._bell is not None:
+                    self._named.pop(self._bell.name(ref), None)

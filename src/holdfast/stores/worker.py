@@ -121,7 +121,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def _gate(folder: Path, kind: int) -> int | None:
-    """The folder itself: workers hold it together, whoever replaces the store alone; None when it is taken."""
+    """The folder itself: workers hold it together, whoever replaces the store alone; None: it is taken."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     gate = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -35,6 +35,9 @@ def unknown(name: str) -> Exception:
 async def call_entry(
     hub: "Hub", exchange: "Exchange", entry: Entry, arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
+    if not hub.may(exchange.principal, entry.tool):  # before anything else could tell it from no tool at all
+        await hub.gateway.call(entry.tool, arguments, principal=exchange.principal)  # refused, on record
+        raise unknown(str(exchange.params["name"]))
     said = keys.read(arguments, exchange.meta, entry)
     if said.faults:
         return _unusable(hub, exchange, said)

@@ -1,5 +1,6 @@
 """A whole store that ends with the process."""
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -43,6 +44,8 @@ class OneWorker:
 
 
 class MemoryStore:
+    lives = None  # it ends with the process, and nobody puts it back
+
     def __init__(
         self,
         clock: Clock,
@@ -65,6 +68,9 @@ class MemoryStore:
     @property
     def records(self) -> list[Record]:
         return list(self._shelf.records)
+
+    def listen(self, hear: Callable[[str], None]) -> None:
+        """There is no other process."""
 
     async def open(self) -> None:
         """Nothing to open."""

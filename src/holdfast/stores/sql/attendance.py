@@ -22,7 +22,7 @@ WHERE tenant = ?2 AND principal = ?3 AND tool = ?4 AND key = ?5
 # last attempt: then the same operation may be tried again.
 TELL = """
 UPDATE operation SET attendant = CASE
-  WHEN ?3 IS NULL OR (epoch = ?3 AND state <> 'no_effect') THEN NULL ELSE '' END
+  WHEN CAST(?3 AS BIGINT) IS NULL OR (epoch = ?3 AND state <> 'no_effect') THEN NULL ELSE '' END
 WHERE tenant = ?1 AND call_id = ?2 AND attendant IS NOT NULL
 """
 LEAVE = "UPDATE operation SET attendant = '' WHERE tenant = ? AND call_id = ? AND attendant = ?"

@@ -23,10 +23,10 @@ INSERT INTO budget VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, 0, 0, 0, ?8, ?9, ?10, 
 ON CONFLICT (tenant, bucket) DO UPDATE SET
   calls_reserved = budget.calls_reserved + ?8, cost_reserved = budget.cost_reserved + ?9,
   wall_ms_reserved = budget.wall_ms_reserved + ?10, retries_reserved = budget.retries_reserved + ?11
-WHERE (?12 IS NULL OR budget.calls_used + budget.calls_reserved + ?8 <= ?12)
-  AND (?13 IS NULL OR budget.cost_used + budget.cost_reserved + ?9 <= ?13)
-  AND (?14 IS NULL OR budget.wall_ms_used + budget.wall_ms_reserved + ?10 <= ?14)
-  AND (?15 IS NULL OR budget.retries_used + budget.retries_reserved + ?11 <= ?15)
+WHERE (CAST(?12 AS BIGINT) IS NULL OR budget.calls_used + budget.calls_reserved + ?8 <= ?12)
+  AND (CAST(?13 AS BIGINT) IS NULL OR budget.cost_used + budget.cost_reserved + ?9 <= ?13)
+  AND (CAST(?14 AS BIGINT) IS NULL OR budget.wall_ms_used + budget.wall_ms_reserved + ?10 <= ?14)
+  AND (CAST(?15 AS BIGINT) IS NULL OR budget.retries_used + budget.retries_reserved + ?11 <= ?15)
 RETURNING 1
 """
 _TAKEN = (

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from holdfast.model import defaults
 from holdfast.model.attendance import Attendance
 from holdfast.model.call import Call
-from holdfast.model.errors import Code
+from holdfast.model.errors import Code, StoreError
 from holdfast.model.limits import Account, Amount
 from holdfast.model.observation import Observation
 from holdfast.model.operation import Operation, OperationRef
@@ -37,6 +37,7 @@ from holdfast.stores.worker import Workers
 log = logging.getLogger(__name__)
 
 START = (-1.0, "")
+_NOT_GIVEN_UP = "a claim could not be given up; it will be found unknown when its lease is over: %s"
 
 
 class SqlLedger:
@@ -48,6 +49,7 @@ class SqlLedger:
         clock: Clock,
         boot: Boot,
         workers: Workers,
+        watch: Watch,
     ) -> None:
         self._writer = writer
         self._reader = reader
@@ -56,7 +58,7 @@ class SqlLedger:
         self._boot = boot
         self._workers = workers
         self._rows = Rows(secrets, boot, workers)
-        self._watch = Watch(clock)
+        self._watch = watch
         self._after = START
 
     # -- looking -----------------------------------------------------------------
@@ -122,13 +124,14 @@ class SqlLedger:
 
     async def begin(self, call: Call) -> Begun | Taken | Denied:
         wish = self._wish(call)
+        claiming = self._writer.submit(wish.tenant, call.writes, claim, wish)
         try:
-            answer = await self._claim(wish)
+            answer = await asyncio.shield(claiming)
+        except AmbiguousCommit:
+            answer = await self._claim_again(wish)
         except asyncio.CancelledError:
-            if wish.row is not None and wish.ref is not None:
-                self._abandon(wish.ref, call)
-            elif reserves(call):
-                self._give_back(call)
+            # Only once it is over can it be given up: other jobs may overtake it.
+            claiming.add_done_callback(lambda _: self._left(wish, call))
             raise
         match answer:
             case None:
@@ -176,18 +179,14 @@ class SqlLedger:
             )
         return taken
 
-    async def _claim(self, wish: Claim) -> Won | Lost | Denied | None:
+    async def _claim_again(self, wish: Claim) -> Won | Lost | Denied | None:
         """Nothing is dispatched on doubt: after a commit of which nobody knows whether it happened the same
         claim is made again. One that stands is found by its nonce; one still on its way is waited for.
         """
-        durable = wish.row is not None
+        if wish.row is None or wish.ref is None:
+            raise AmbiguousCommit("the store may not have taken the intent; nothing ran")
         try:
-            return await self._writer.submit(wish.tenant, durable, claim, wish)
-        except AmbiguousCommit:
-            if not durable or wish.ref is None:
-                raise
-        try:
-            return await self._writer.submit(wish.tenant, durable, claim, wish)
+            return await self._writer.submit(wish.tenant, True, claim, wish)
         except AmbiguousCommit:
             found = await self.find(wish.ref)
             if found is None or found.nonce != wish.nonce:
@@ -339,6 +338,16 @@ class SqlLedger:
             updated_at=wish.now,
         )
 
+    def _left(self, wish: Claim, call: Call) -> None:
+        """The caller went away while its claim was on the way."""
+        try:
+            if wish.row is not None and wish.ref is not None:
+                self._abandon(wish.ref, call)
+            elif reserves(call):
+                self._give_back(call)
+        except StoreError as error:
+            log.error(_NOT_GIVEN_UP, error)
+
     def _abandon(self, ref: OperationRef, call: Call) -> None:
         at = self._moment()
         body = act_body(at.wall, "abandon", call.principal.user, nonce=call.nonce, status="cancelled")
@@ -361,4 +370,4 @@ class SqlLedger:
 
 def _log_failure(job: "asyncio.Future[bool] | asyncio.Future[None]") -> None:
     if not job.cancelled() and (error := job.exception()) is not None:
-        log.error("a claim could not be given up; it will be found unknown when its lease is over: %s", error)
+        log.error(_NOT_GIVEN_UP, error)

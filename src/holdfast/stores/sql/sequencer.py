@@ -8,6 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence, Set
 from typing import TypeVar
 
+from holdfast.model.restored import RESTORED
 from holdfast.records.body import act_body
 from holdfast.records.chain import Record, record_hash
 from holdfast.records.merkle import EMPTY, Frontier, Nodes, leaf_hash
@@ -83,6 +84,8 @@ class Tree:
 async def sequence(transaction: Transaction, dead: Set[str], now: float) -> int:
     """Append at most one batch; how many records that were. Writers in `dead` will write no more."""
     await transaction.alone("sequencer")
+    if RESTORED in await transaction.halts():
+        return 0  # the lost end of the tree may still come back, and goes in first
     tree, left = Tree(transaction.all), BATCH
     batch: list[Record] = []
     for writer, seq, head in await transaction.all(OPEN_CHAINS):
@@ -103,11 +106,12 @@ async def sequence(transaction: Transaction, dead: Set[str], now: float) -> int:
         if left == 0:
             break
     if batch:
-        await _append(transaction, tree, batch)
+        await append(transaction, tree, batch)
     return len(batch)
 
 
-async def _append(transaction: Transaction, tree: Tree, batch: Sequence[Record]) -> None:
+async def append(transaction: Transaction, tree: Tree, batch: Sequence[Record]) -> None:
+    """These are the next leaves of the tree."""
     size = await tree.size()
     frontier = await tree.of(lambda nodes: Frontier(size, nodes))
     places = [(r.tenant, size + i, r.writer, r.seq, r.call_id, r.at, r.hash) for i, r in enumerate(batch)]

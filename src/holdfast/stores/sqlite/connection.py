@@ -3,6 +3,7 @@
 import sqlite3
 import time
 from pathlib import Path
+from typing import Protocol
 
 from holdfast.model.errors import StoreError
 
@@ -15,18 +16,37 @@ OLDEST = (3, 37, 0)  # STRICT tables
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
-def connect(path: Path, lock_s: float = LOCK_S, *, any_thread: bool = False) -> sqlite3.Connection:
+class Connect(Protocol):
+    """How the store gets its connections; a test may want others."""
+
+    def __call__(
+        self, path: Path, lock_s: float = LOCK_S, *pragmas: str, any_thread: bool = False
+    ) -> sqlite3.Connection: ...
+
+
+def connect(
+    path: Path,
+    lock_s: float = LOCK_S,
+    *pragmas: str,
+    any_thread: bool = False,
+    factory: type[sqlite3.Connection] = sqlite3.Connection,
+) -> sqlite3.Connection:
     """A connection in autocommit mode: transactions are begun by name."""
     if sqlite3.sqlite_version_info < OLDEST:
         raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old; use 3.37 or newer")
     try:
         connection = sqlite3.connect(
-            path, timeout=lock_s, isolation_level=None, check_same_thread=not any_thread
+            path, timeout=lock_s, isolation_level=None, check_same_thread=not any_thread, factory=factory
         )
-        connection.execute("PRAGMA fullfsync = 1")  # Darwin: an fsync that reaches the disk
-        return connection
     except sqlite3.Error as error:
         raise StoreError(f"the database '{path}' cannot be opened: {error}") from error
+    try:
+        for pragma in ("fullfsync = 1", *pragmas):  # Darwin: an fsync that reaches the disk
+            connection.execute(f"PRAGMA {pragma}")
+    except sqlite3.Error as error:
+        connection.close()
+        raise StoreError(f"the database '{path}' cannot be opened: {error}") from error
+    return connection
 
 
 def is_busy(error: sqlite3.Error) -> bool:

@@ -6,14 +6,13 @@ from pathlib import Path
 
 from holdfast.model.errors import StoreError
 from holdfast.stores.sql.engine import Row, Values
-from holdfast.stores.sqlite.connection import READ_LOCK_S, connect
+from holdfast.stores.sqlite.connection import READ_LOCK_S, Connect, connect
 
 
 class SqliteReader:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, connect: Connect = connect) -> None:
         self._path = path
-        self._connection = connect(path, READ_LOCK_S)
-        self._connection.execute("PRAGMA query_only = 1")
+        self._connection = connect(path, READ_LOCK_S, "query_only = 1")
 
     async def all(self, tenant: str, statement: str, values: Values = ()) -> list[Row]:
         """Always to the end of the rows: a half-read statement would keep the log from being folded back."""

@@ -1,4 +1,4 @@
-"""All of a database file at one moment, whoever writes meanwhile: a read transaction, in WAL mode in nobody's way."""
+"""All of a database at one moment: a read transaction, which in WAL mode is in nobody's way."""
 
 import sqlite3
 import tempfile
@@ -18,7 +18,10 @@ class SqliteSnapshot:
     engine = "sqlite"
 
     def __init__(
-        self, connection: sqlite3.Connection, path: Path, copy: "tempfile.TemporaryDirectory[str] | None" = None
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        copy: "tempfile.TemporaryDirectory[str] | None" = None,
     ) -> None:
         self._connection = connection
         self._path = path
@@ -65,7 +68,9 @@ def snapshot(path: Path) -> SqliteSnapshot:
         newest = max(shipped())
         if shape == newest:
             connection.execute("BEGIN")
-            connection.execute("SELECT count(*) FROM schema_migration").fetchall()  # from here on it stands still
+            connection.execute(
+                "SELECT count(*) FROM schema_migration"
+            ).fetchall()  # from here on it stands still
             return SqliteSnapshot(connection, path)
         if shape > newest:
             raise StoreError(

@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import sqlite3
+from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -11,6 +13,7 @@ from typing import Self
 from holdfast.model import defaults
 from holdfast.model.errors import StoreError
 from holdfast.ports import Clock
+from holdfast.stores.backup.lives import SqlLives
 from holdfast.stores.boot import Boot, SystemBoot
 from holdfast.stores.keyring import Keyring, root_secret
 from holdfast.stores.sql.approvals import SqlApprovals
@@ -19,11 +22,12 @@ from holdfast.stores.sql.bundles import SqlBundles
 from holdfast.stores.sql.controls import SqlControls
 from holdfast.stores.sql.ledger import SqlLedger
 from holdfast.stores.sql.tokens import SqlTokens
-from holdfast.stores.sqlite.connection import LOCK_S, READ_LOCK_S, connect
+from holdfast.stores.sqlite.connection import LOCK_S, READ_LOCK_S, Connect, connect
 from holdfast.stores.sqlite.migrate import migrate
 from holdfast.stores.sqlite.reader import SqliteReader
 from holdfast.stores.sqlite.tenant_keys import SqliteTenantKeys
 from holdfast.stores.sqlite.writer import SqliteWriter
+from holdfast.stores.watch import Watch
 from holdfast.stores.worker import LockedWorkers, Workers
 
 log = logging.getLogger(__name__)
@@ -40,6 +44,7 @@ class SqliteStore:
     audit: SqlAudit
     bundles: SqlBundles
     tokens: SqlTokens
+    lives: SqlLives
     secrets: Keyring
 
     def __init__(
@@ -51,13 +56,17 @@ class SqliteStore:
         lock_s: float = LOCK_S,
         boot: Boot | None = None,
         workers: Workers | None = None,
+        root: Callable[[], bytes] | None = None,
+        connect: Connect = connect,
     ) -> None:
         self.path = path
-        self._clock = clock
+        self._connect = connect
+        self.clock = clock
         self._approval_s = approval_s
         self._lock_s = lock_s
         self._boot = boot
         self._workers = workers
+        self._root = root or partial(root_secret, path.with_name(f"{path.name}.keys"))
         self._opened = AsyncExitStack()
 
     async def open(self) -> None:
@@ -65,33 +74,39 @@ class SqliteStore:
             await self._open(opening)
             self._opened = opening.pop_all()
 
+    def listen(self, hear: Callable[[str], None]) -> None:
+        """Files do not ring: other processes look again often enough."""
+
     async def close(self) -> None:
         """The writer first, so that everything submitted is still written."""
         await self._opened.aclose()
 
     async def _open(self, opening: AsyncExitStack) -> None:
         try:
+            workers = self._workers or self._own_worker(opening)  # first: nobody puts a backup in our place
             root = await asyncio.to_thread(self._prepare)
-            boot, workers = self._boot or SystemBoot(), self._workers or self._own_worker(opening)
+            boot = self._boot or SystemBoot()
         except OSError as error:
             raise StoreError(f"the database '{self.path}' cannot be opened: {error}") from error
-        tenant_keys = SqliteTenantKeys(self.path)
+        tenant_keys = SqliteTenantKeys(self.path, self._connect)
         opening.callback(tenant_keys.close)
         self.secrets = Keyring(root, tenant_keys)
         self.secrets.check()
-        reader = SqliteReader(self.path)
+        reader = SqliteReader(self.path, self._connect)
         opening.callback(reader.close)
-        self._writer = writer = SqliteWriter(self.path, workers.id, self._lock_s)
+        self._writer = writer = SqliteWriter(self.path, workers.id, self._lock_s, self._connect)
         writer.open()
         opening.push_async_callback(writer.close)
-        self.ledger = SqlLedger(writer, reader, self.secrets, self._clock, boot, workers)
-        self.approvals = SqlApprovals(writer, reader, self.secrets, self._clock, self._approval_s, workers)
-        self.controls = SqlControls(writer, reader, self._clock)
+        watch = Watch(self.clock)
+        self.ledger = SqlLedger(writer, reader, self.secrets, self.clock, boot, workers, watch)
+        self.approvals = SqlApprovals(writer, reader, self.secrets, self.clock, self._approval_s, workers)
+        self.controls = SqlControls(writer, reader, self.clock)
         self.audit = SqlAudit(
-            writer, reader, self.secrets, self._clock, workers, member=MEMBER, tidied=self._fold_log
+            writer, reader, self.secrets, self.clock, workers, member=MEMBER, tidied=self._fold_log
         )
-        self.bundles = SqlBundles(writer, reader, self._clock)
+        self.bundles = SqlBundles(writer, reader, self.clock)
         self.tokens = SqlTokens(writer, reader, self.secrets)
+        self.lives = SqlLives(writer, reader, self.secrets, self.clock)
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -104,7 +119,7 @@ class SqliteStore:
 
     def _prepare(self) -> bytes:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        root = root_secret(self.path.with_name(f"{self.path.name}.keys"))
+        root = self._root()
         migrate(self.path)
         return root
 

@@ -4,13 +4,13 @@ import sqlite3
 from pathlib import Path
 
 from holdfast.model.errors import StoreError
-from holdfast.stores.sqlite.connection import READ_LOCK_S, connect
+from holdfast.stores.sqlite.connection import READ_LOCK_S, Connect, connect
 
 
 class SqliteTenantKeys:
     """Used once per tenant and process, on the event loop: so it waits as little as a reader does."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, connect: Connect = connect) -> None:
         self._connection = connect(path, READ_LOCK_S, any_thread=True)
 
     def find(self, tenant: str) -> bytes | None:

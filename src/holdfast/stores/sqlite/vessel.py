@@ -1,6 +1,6 @@
 """A database built beside the one in use, and put in its place in one step.
 
-Nobody may have the store open meanwhile: every gateway holds the folder of its workers shared, and this holds it
+Nobody may have the store open meanwhile: every gateway holds the folder of its workers, and this one holds it
 alone. What was there stays, under another name.
 """
 
@@ -55,11 +55,20 @@ class SqliteVessel:
         except sqlite3.Error as error:
             raise StoreError(f"the backup cannot be loaded: {error}; nothing was touched") from error
 
-    async def launch(self, number: int) -> str | None:
-        self._open.execute("COMMIT")
-        self._open.close()
-        self._connection = None
+    async def upgrade(self) -> None:
+        self._shut()
         migrate(self._draft)
+        self._connection = connect(self._draft)
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    async def kept(self) -> int:
+        numbers = (
+            path.name.rpartition("-")[2] for path in self._path.parent.glob(f"{self._path.name}.before-*")
+        )
+        return max((int(number) for number in numbers if number.isdecimal()), default=0)
+
+    async def launch(self, number: int) -> str | None:
+        self._shut()
         _sync(self._draft)
         try:
             kept = _put_aside(self._path, before(self._path, number)) if self._path.exists() else None
@@ -76,6 +85,11 @@ class SqliteVessel:
         for ending in ("", "-journal", "-wal", "-shm"):
             self._draft.with_name(self._draft.name + ending).unlink(missing_ok=True)
         self._held.close()
+
+    def _shut(self) -> None:
+        self._open.execute("COMMIT")
+        self._open.close()
+        self._connection = None
 
     @property
     def _open(self) -> sqlite3.Connection:
@@ -94,9 +108,12 @@ def before(path: Path, number: int) -> Path:
 
 
 def _put_aside(path: Path, kept: Path) -> Path:
-    """Give the file a second name; its first one is taken over in one step, so that it never names nothing."""
+    """Give the file a second name; the first is taken over in one step, so that it never names nothing."""
     if not _folded(path):
-        for ending in ("-wal", "-shm"):  # a file that is no database any more goes with all that belongs to it
+        for ending in (
+            "-wal",
+            "-shm",
+        ):  # a file that is no database any more goes with all that belongs to it
             beside = path.with_name(path.name + ending)
             if beside.exists():
                 beside.rename(kept.with_name(kept.name + ending))
@@ -105,7 +122,7 @@ def _put_aside(path: Path, kept: Path) -> Path:
 
 
 def _folded(path: Path) -> bool:
-    """Fold the log back into the file and do without one, which nobody can while somebody else has it open."""
+    """Fold the log back and do without one, which nobody can while somebody else has the file open."""
     try:
         with closing(connect(path, 0.0)) as connection:
             [(mode,)] = connection.execute("PRAGMA journal_mode = DELETE").fetchall()

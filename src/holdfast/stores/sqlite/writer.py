@@ -29,7 +29,7 @@ from holdfast.stores.sql.engine import (
     Values,
     Withdrawn,
 )
-from holdfast.stores.sqlite.connection import LOCK_S, connect, insist, is_busy
+from holdfast.stores.sqlite.connection import LOCK_S, Connect, connect, insist, is_busy
 
 log = logging.getLogger(__name__)
 
@@ -148,9 +148,10 @@ class SqliteWriter:
     goes there only when another process has the database, or when one of its jobs takes long.
     """
 
-    def __init__(self, path: Path, name: str, lock_s: float = LOCK_S) -> None:
+    def __init__(self, path: Path, name: str, lock_s: float = LOCK_S, connect: Connect = connect) -> None:
         self._path = path
         self._lock_s = lock_s
+        self._connect = connect
         self._chain = Chain(name)
         self._waiting: deque[_Job] = deque()
         self._work: SimpleQueue[_Written | list[_Job] | None] = SimpleQueue()
@@ -163,8 +164,8 @@ class SqliteWriter:
     def open(self) -> None:
         """Must be called on the event loop whose tasks will submit jobs."""
         self._loop = asyncio.get_running_loop()
-        self._connection = connect(self._path, 0.0, any_thread=True)
-        self._connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+        folding = f"wal_autocheckpoint = {CHECKPOINT_PAGES}"
+        self._connection = self._connect(self._path, 0.0, folding, any_thread=True)
         self._thread = threading.Thread(target=self._finish_batches, name="holdfast-writer", daemon=True)
         self._closed = False
         self._idle.set()
@@ -173,8 +174,8 @@ class SqliteWriter:
     async def close(self) -> None:
         """Everything submitted so far is still written and answered."""
         if not self._closed:
-            self._closed = True
             await self._idle.wait()
+            self._closed = True
             self._work.put(None)
             await asyncio.to_thread(self._thread.join)
             self._connection.close()

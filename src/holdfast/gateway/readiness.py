@@ -1,0 +1,52 @@
+"""Can this process take calls now, and if not, why?
+
+Asked by load balancers every second or so, so an answer never takes longer than `PATIENCE_S`: a store that
+hangs is one that cannot be used. The words are a closed set and tell nothing of hosts and paths; what an
+operator wants to know is in `detail`, which does not leave the machine.
+"""
+
+import asyncio
+
+from holdfast.model.errors import HoldfastError
+from holdfast.model.restored import RESTORED
+from holdfast.ports import Ports
+
+PATIENCE_S = 1.0
+"""How long the store has to answer: less than the probe of any usual load balancer waits."""
+
+Store = tuple[str, str]
+"""One of `ok`, `slow`, `unreachable`, `restored`, `closed`; and what an operator should know."""
+
+
+class Readiness:
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._looking: asyncio.Task[Store] | None = None
+
+    async def store(self) -> Store:
+        """A look that hangs is waited for by later ones too: a hung store is not asked more and more."""
+        if self._looking is None:
+            self._looking = asyncio.create_task(_look(self._ports), name="holdfast-ready")
+        looking = self._looking
+        await asyncio.wait((looking,), timeout=PATIENCE_S)
+        if not looking.done():
+            return "slow", f"the store has not answered within {PATIENCE_S:g} s"
+        self._looking = None
+        return ("closed", "") if looking.cancelled() else looking.result()
+
+    def close(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+
+
+async def _look(ports: Ports) -> Store:
+    try:
+        await ports.ledger.find_call("-", "-")
+        halts = await ports.controls.halts()
+    except HoldfastError as error:
+        return "unreachable", str(error)
+    except Exception as error:  # whatever it is, calls would meet it too
+        return "unreachable", f"{type(error).__name__}: {error}"
+    if RESTORED in halts:
+        return "restored", "the store was restored from a backup; run 'holdfast store recover'"
+    return "ok", ""

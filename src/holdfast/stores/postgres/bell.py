@@ -1,0 +1,165 @@
+"""What happened elsewhere? One connection that listens, tells that this process is alive, and asks the time.
+
+Bells make what others did felt at once; nothing depends on them, for everything is looked for now and then as
+well. Claims obey halts and policies by looking themselves.
+"""
+
+import asyncio
+import hashlib
+import logging
+import platform
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import asyncpg
+
+from holdfast.model.errors import StoreError
+from holdfast.model.operation import Operation, OperationRef
+from holdfast.stores.postgres import roll
+from holdfast.stores.postgres.clock import DatabaseClock
+from holdfast.stores.postgres.connection import LOST, Connection, Patience, connect, describe, hang_up
+from holdfast.stores.postgres.lane import CHANNEL
+from holdfast.stores.postgres.roll import Roll, Seen
+
+log = logging.getLogger(__name__)
+
+WANT, ENDED = "want", "ended"
+MOST_WANTED = 10_000
+
+
+class Bell:
+    def __init__(self, url: str, roll: Roll, clock: DatabaseClock | None) -> None:
+        self._url = url
+        self._roll = roll
+        self._clock = clock
+        self._connection: Connection | None = None
+        self._turn = asyncio.Lock()
+        self._beating: asyncio.Task[None] | None = None
+        self._wanted: set[str] = set()
+        self.rung: Callable[[str], None] = lambda what: None
+        """Told of everything that was rung for, but for the ends of operations."""
+        self.ended: Callable[[str], None] = lambda name: None
+        """Told of operations that came to their end elsewhere."""
+
+    async def open(self, patience: Patience) -> None:
+        while True:
+            try:
+                await self._beat()
+                break
+            except LOST as error:
+                await self._lose()
+                await patience.wait(error)
+        self._beating = asyncio.create_task(self._keep_beating(), name="holdfast-bell")
+
+    async def close(self) -> None:
+        if self._beating is not None:
+            self._beating.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._beating
+        if self._connection is not None:
+            with suppress(asyncpg.PostgresError, *LOST):
+                await self._connection.execute(roll.LEAVE, self._roll.id)
+            await hang_up(self._connection)
+
+    # -- waiting for operations --------------------------------------------------
+
+    def name(self, ref: OperationRef) -> str:
+        return name_of(ref)
+
+    async def want(self, operation: Operation) -> None:
+        """Ask the worker that runs an operation to ring when it ends."""
+        await self._ring(f"{WANT} {operation.owner} {name_of(operation.ref)}")
+
+    def tell(self, ref: OperationRef) -> None:
+        """An operation has ended here: ring if anybody asked for it. Not part of any commit, which would make
+        all commits of the whole database queue up for the bell.
+        """
+        name = name_of(ref) if self._wanted else ""
+        if name in self._wanted:
+            self._wanted.discard(name)
+            task = asyncio.ensure_future(self._ring(f"{ENDED} {name}"))
+            task.add_done_callback(_told)
+
+    async def _ring(self, what: str) -> None:
+        if self._connection is None:
+            return  # whoever waits looks again by and by
+        try:
+            async with self._turn:
+                await self._connection.execute("SELECT pg_notify($1, $2)", CHANNEL, what)
+        except (asyncpg.PostgresError, *LOST) as error:
+            log.debug("a bell was not rung: %s", describe(error))
+
+    def _heard(self, *said: Any) -> None:
+        what = str(said[-1])
+        kind, _, rest = what.partition(" ")
+        if kind == ENDED:
+            self.ended(rest)
+        elif kind == WANT:
+            owner, _, name = rest.partition(" ")
+            if owner == self._roll.id and len(self._wanted) < MOST_WANTED:
+                self._wanted.add(name)
+        else:
+            self.rung(what)
+
+    # -- being alive -------------------------------------------------------------
+
+    async def _keep_beating(self) -> None:
+        well = True
+        while True:
+            await asyncio.sleep(roll.HEARTBEAT_S)
+            try:
+                await self._beat()
+            except (asyncpg.PostgresError, StoreError, *LOST) as error:
+                if well:
+                    log.error("the database is away: %s", describe(error))
+                well = False
+                await self._lose()
+            else:
+                if not well:
+                    log.warning("the database is back")
+                well = True
+
+    async def _beat(self) -> None:
+        async with asyncio.timeout(roll.GRACE_S), self._turn:
+            connection = await self._registered()
+            if self._clock is not None:
+                await self._clock.measure(connection)
+            asked_at = time.monotonic()
+            await connection.execute(roll.BEAT, self._roll.id)
+            held = {lock for (lock,) in await connection.fetch(roll.HELD, roll.LOCKS)}
+            rows = await connection.fetch(roll.LOOK)
+            await connection.execute(roll.FORGET, roll.KEPT_S)
+            self._roll.look(
+                {worker: Seen(silent, roll.lock_of(worker) in held) for worker, silent in rows}, asked_at
+            )
+
+    async def _registered(self) -> Connection:
+        if self._connection is None or self._connection.is_closed():
+            self._roll.lost()
+            self._connection = None
+            connection = await connect(self._url, settings={"holdfast.tenant": "*"})
+            await connection.execute(roll.REGISTER, self._roll.id, platform.node())
+            await connection.execute(
+                "SELECT pg_advisory_lock($1::int, $2::int)", roll.LOCKS, roll.lock_of(self._roll.id)
+            )
+            await connection.add_listener(CHANNEL, self._heard)
+            self._connection = connection
+        return self._connection
+
+    async def _lose(self) -> None:
+        self._roll.lost()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.terminate()
+
+
+def name_of(ref: OperationRef) -> str:
+    """An operation's name for everybody to hear: it tells nothing of whose it is."""
+    return hashlib.blake2s("\0".join(ref).encode(), digest_size=16).hexdigest()
+
+
+def _told(task: "asyncio.Task[None]") -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("a bell was not rung: %s", error)

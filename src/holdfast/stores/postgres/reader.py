@@ -1,0 +1,107 @@
+"""Rows that are committed, for one tenant at a time: the connection itself sees nobody else's (AUT-6)."""
+
+import asyncio
+from dataclasses import dataclass
+
+import asyncpg
+
+from holdfast.model.errors import StoreError
+from holdfast.stores.postgres.connection import (
+    LOST,
+    READ_PATIENCE_S,
+    Connection,
+    Patience,
+    connect,
+    describe,
+    hang_up,
+)
+from holdfast.stores.postgres.dialect import said
+from holdfast.stores.sql.engine import Row, Values
+
+READERS = 4
+SLOW_S = "120s"
+
+
+@dataclass(eq=False)
+class _Seat:
+    connection: "Connection | None" = None
+    tenant: str | None = None
+
+
+class PostgresReader:
+    def __init__(self, url: str, readers: int = READERS, patience_s: float = READ_PATIENCE_S) -> None:
+        self._url = url
+        self._seats = [_Seat() for _ in range(readers)]
+        self._free = list(self._seats)
+        self._turns = asyncio.Semaphore(readers)
+        self._patience_s = patience_s
+        self._closed = False
+
+    async def all(self, tenant: str, statement: str, values: Values = ()) -> list[Row]:
+        patience = Patience(self._patience_s)
+        while True:
+            try:
+                return await self._try(patience, tenant, *said(statement, values))
+            except LOST as error:
+                await patience.wait(error)
+            except asyncpg.PostgresError as error:
+                raise StoreError(f"the store cannot be read: {describe(error)}") from error
+
+    async def slow(self, tenant: str, statement: str, values: Values = ()) -> list[Row]:
+        """On a connection of its own, and with more time."""
+        try:
+            settings = {"statement_timeout": SLOW_S, "holdfast.tenant": tenant}
+            connection = await connect(self._url, settings=settings)
+            try:
+                text, used = said(statement, values)
+                rows = await connection.fetch(text, *used, timeout=130)
+            finally:
+                await hang_up(connection)
+        except (asyncpg.PostgresError, *LOST) as error:
+            raise StoreError(f"the store cannot be read: {describe(error)}") from error
+        return [tuple(row) for row in rows]
+
+    async def close(self) -> None:
+        self._closed = True
+        for seat in self._seats:
+            if seat.connection is not None:
+                await hang_up(seat.connection)
+
+    async def _try(self, patience: Patience, tenant: str, statement: str, values: Values) -> list[Row]:
+        if self._closed:
+            raise StoreError("the store is closed; open it again")
+        async with asyncio.timeout(max(patience.left, 0.05)), self._turns:
+            seat = self._take(tenant)
+            try:
+                connection = await self._seated(seat, tenant, patience)
+                rows = await connection.fetch(statement, *values)
+            except BaseException as error:
+                if not isinstance(error, asyncpg.PostgresError) or isinstance(error, LOST):
+                    _leave(seat)  # cancelled or lost in the middle: nobody can use it again
+                raise
+            finally:
+                self._free.append(seat)
+            return [tuple(row) for row in rows]
+
+    def _take(self, tenant: str) -> _Seat:
+        """One that works for this tenant already, if there is one: else it must be told to first."""
+        for place in range(len(self._free) - 1, -1, -1):
+            if self._free[place].tenant == tenant:
+                return self._free.pop(place)
+        return self._free.pop(0)
+
+    async def _seated(self, seat: _Seat, tenant: str, patience: Patience) -> Connection:
+        if seat.connection is None or seat.connection.is_closed():
+            seat.tenant = None
+            seat.connection = await connect(self._url, max(patience.left, 0.1))
+        if seat.tenant != tenant:
+            seat.tenant = None
+            await seat.connection.execute("SELECT set_config('holdfast.tenant', $1, false)", tenant)
+            seat.tenant = tenant
+        return seat.connection
+
+
+def _leave(seat: _Seat) -> None:
+    if seat.connection is not None:
+        seat.connection.terminate()
+    seat.connection = seat.tenant = None

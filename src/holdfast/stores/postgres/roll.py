@@ -1,0 +1,88 @@
+"""Who is at work on this database, on whatever machine? One row and one lock per process.
+
+The lock belongs to a connection: it is gone when the process dies, and stays while the process is merely
+stopped, for its kernel keeps the connection. But it is also gone when the server restarts. So nobody is dead
+who was heard of a moment ago, and nobody is called dead by somebody who has not been listening that long.
+"""
+
+import zlib
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+HEARTBEAT_S = 1.0
+GRACE_S = 5.0
+"""Silent for longer than this, and without its lock: dead."""
+FRESH_S = 3.0
+"""Whoever leads has been heard of within this time."""
+LOCKS = int.from_bytes(b"hfwk", "big")
+
+REGISTER = """
+INSERT INTO worker
+SELECT '*', $1, $2, now, now FROM (SELECT extract(epoch FROM clock_timestamp()) AS now) AS clock
+ON CONFLICT (tenant, id) DO UPDATE SET seen_at = excluded.seen_at
+"""
+BEAT = "UPDATE worker SET seen_at = extract(epoch FROM clock_timestamp()) WHERE tenant = '*' AND id = $1"
+LEAVE = "DELETE FROM worker WHERE tenant = '*' AND id = $1"
+LOOK = "SELECT id, extract(epoch FROM clock_timestamp())::float8 - seen_at FROM worker WHERE tenant = '*'"
+HELD = """
+SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
+  AND classid = $1::bigint::oid
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+FORGET = "DELETE FROM worker WHERE tenant = '*' AND seen_at < extract(epoch FROM clock_timestamp()) - $1"
+KEPT_S = 86_400.0
+
+
+def lock_of(worker: str) -> int:
+    """The number of a worker's lock; two that share one are both alive while either is."""
+    return zlib.crc32(worker.encode()) & 0x7FFFFFFF
+
+
+class Seen(NamedTuple):
+    silent_s: float
+    locked: bool
+
+
+class Roll:
+    """What this process knows about the others, as of its last look."""
+
+    def __init__(self, own: str, monotonic: Callable[[], float]) -> None:
+        self.id = own
+        self._monotonic = monotonic
+        self._seen: Mapping[str, Seen] = {}
+        self._looked_at: float | None = None
+        self._listening_since: float | None = None
+        self._asked: dict[str, float] = {}
+
+    def look(self, seen: Mapping[str, Seen], asked_at: float) -> None:
+        """The roll as it was no earlier than `asked_at`."""
+        self._seen, self._looked_at = seen, asked_at
+        if self._listening_since is None:
+            self._listening_since = asked_at
+        self._asked = {worker: at for worker, at in self._asked.items() if worker not in seen}
+
+    def lost(self) -> None:
+        """The server is away: nothing that is not heard now means anything."""
+        self._looked_at = self._listening_since = None
+        self._asked.clear()
+
+    def alive(self, worker: str) -> bool:
+        """Whether this worker, or the one that this lane belongs to, may still act."""
+        name = worker.partition(".")[0]
+        if name == self.id:
+            return True
+        now = self._monotonic()
+        if self._listening_since is None or now - self._listening_since < GRACE_S:
+            return True
+        seen = self._seen.get(name)
+        if seen is not None:
+            return seen.locked or seen.silent_s < GRACE_S
+        asked = self._asked.setdefault(name, now)  # it may have come after the last look
+        return self._looked_at is None or self._looked_at < asked
+
+    def leads(self) -> bool:
+        """The first of those that were heard of; a stopped one hands over by its silence."""
+        if self._looked_at is None:
+            return False
+        fresh = (name for name, seen in self._seen.items() if seen.silent_s < FRESH_S)
+        return min(fresh, default=self.id) >= self.id
