@@ -14,8 +14,9 @@ from typing import Any, TypeAlias, TypeVar
 import asyncpg
 from asyncpg.cursor import Cursor
 
+from holdfast.stores.postgres.connection import Connection
+
 T = TypeVar("T")
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 _Cursor: TypeAlias = "Cursor[asyncpg.Record]"
 
 CHUNK = 5_000

@@ -20,13 +20,15 @@ from holdfast.model.operation import Operation, OperationRef
 from holdfast.stores.postgres import roll
 from holdfast.stores.postgres.clock import DatabaseClock
 from holdfast.stores.postgres.connection import LOST, Connection, Patience, connect, describe, hang_up
-from holdfast.stores.postgres.lane import CHANNEL
 from holdfast.stores.postgres.roll import Roll, Seen
+from holdfast.stores.postgres.transaction import CHANNEL
 
 log = logging.getLogger(__name__)
 
 WANT, ENDED = "want", "ended"
 MOST_WANTED = 10_000
+RING_S = 1.0
+"""Nobody who is about to wait is kept longer by the bell itself."""
 
 
 class Bell:
@@ -38,6 +40,7 @@ class Bell:
         self._turn = asyncio.Lock()
         self._beating: asyncio.Task[None] | None = None
         self._wanted: set[str] = set()
+        self._ringing = 0
         self.rung: Callable[[str], None] = lambda what: None
         """Told of everything that was rung for, but for the ends of operations."""
         self.ended: Callable[[str], None] = lambda name: None
@@ -63,6 +66,11 @@ class Bell:
                 await self._connection.execute(roll.LEAVE, self._roll.id)
             await hang_up(self._connection)
 
+    @property
+    def idle(self) -> bool:
+        """No bell is being rung."""
+        return not self._ringing
+
     # -- waiting for operations --------------------------------------------------
 
     def name(self, ref: OperationRef) -> str:
@@ -83,13 +91,15 @@ class Bell:
             task.add_done_callback(_told)
 
     async def _ring(self, what: str) -> None:
-        if self._connection is None:
-            return  # whoever waits looks again by and by
+        self._ringing += 1
         try:
-            async with self._turn:
-                await self._connection.execute("SELECT pg_notify($1, $2)", CHANNEL, what)
+            async with asyncio.timeout(RING_S), self._turn:
+                if self._connection is not None:  # else whoever waits looks again by and by
+                    await self._connection.execute("SELECT pg_notify($1, $2)", CHANNEL, what)
         except (asyncpg.PostgresError, *LOST) as error:
             log.debug("a bell was not rung: %s", describe(error))
+        finally:
+            self._ringing -= 1
 
     def _heard(self, *said: Any) -> None:
         what = str(said[-1])

@@ -2,12 +2,13 @@
 
 A lane is a connection that stays, and the chain of records that is written through it. What fails before its
 commit was never written, and is tried again while there is time. A commit whose answer is lost may have
-happened: that is for whoever asked to find out (IDM-4).
+happened: the last record of the transaction tells, for its place in the chain is taken by it or by nobody.
 """
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
 
 import asyncpg
 
@@ -22,105 +23,41 @@ from holdfast.stores.postgres.connection import (
     describe,
     hang_up,
 )
-from holdfast.stores.postgres.dialect import quoted, said, translated
-from holdfast.stores.sql.engine import (
-    ACTIVE_VERSION,
-    HALTS,
-    OPEN_CHAIN,
-    AmbiguousCommit,
-    Row,
-    Transaction,
-    Values,
-    Withdrawn,
-)
+from holdfast.stores.postgres.dialect import quoted
+from holdfast.stores.postgres.shortcuts import MISSED, SHORTCUTS
+from holdfast.stores.postgres.transaction import PostgresTransaction
+from holdfast.stores.sql.engine import AmbiguousCommit, Withdrawn
 
 log = logging.getLogger(__name__)
 
-CHANNEL = "holdfast"
-"""Where bells ring; the payload says what for."""
-BRAKE = int.from_bytes(b"hf-brake", "big")
-"""Claims share this lock; what they must obey is changed only by whoever has it alone."""
-OFFICES = {
-    "sequencer": int.from_bytes(b"hf-seque", "big"),
-    "pruner": int.from_bytes(b"hf-prune", "big"),
-}
 TRIES = 8
 """How often a job that meets others is run before it is given up."""
 
-INSERT = "INSERT INTO record VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 _TIP = """
 SELECT seq, hash FROM (
   (SELECT seq, hash FROM record WHERE writer = $1 ORDER BY seq DESC LIMIT 1)
   UNION ALL SELECT seq, hash FROM chain_head WHERE tenant = '*' AND writer = $1
 ) tip ORDER BY seq DESC LIMIT 1
 """
+_TAKEN_BY = "SELECT hash FROM record WHERE writer = $1 AND seq = $2"
 
 
-class PostgresTransaction:
-    def __init__(self, connection: Connection, chain: Chain) -> None:
-        self._connection = connection
-        self.chain = chain
-        self.pending: list[Record] = []
-        self._bells: set[str] = set()
-        self._behind_brake = False
+class Job(NamedTuple):
+    tenant: str
+    durable: bool
+    run: Callable[..., Awaitable[Any]]
+    arguments: tuple[Any, ...]
+    future: asyncio.Future[Any]
+    patience: Patience
 
-    async def run(self, statement: str, values: Values = ()) -> int:
-        text, used = said(statement, values)
-        status = await self._connection.execute(text, *used)
-        return int(status.rpartition(" ")[2]) if status[-1:].isdigit() else 0
 
-    async def one(self, statement: str, values: Values = ()) -> Row | None:
-        text, used = said(statement, values)
-        row = await self._connection.fetchrow(text, *used)
-        return None if row is None else tuple(row)
+class _Doubt(Exception):
+    """A commit was asked for, and no answer came."""
 
-    async def all(self, statement: str, values: Values = ()) -> list[Row]:
-        text, used = said(statement, values)
-        return [tuple(row) for row in await self._connection.fetch(text, *used)]
-
-    async def many(self, statement: str, rows: Sequence[Values]) -> None:
-        if rows:
-            await self._connection.executemany(translated(statement)[0], rows)
-
-    def record(self, tenant: str, call_id: str, kind: str, at: float, body: str) -> None:
-        self.pending.append(self.chain.append(tenant, call_id, kind, at, body))
-
-    async def brake(self) -> None:
-        await self._connection.execute("SELECT pg_advisory_xact_lock($1)", BRAKE)
-        self._behind_brake = True
-
-    async def alone(self, office: str) -> None:
-        await self._connection.execute("SELECT pg_advisory_xact_lock($1)", OFFICES[office])
-
-    async def halts(self) -> Mapping[str, tuple[str, str]]:
-        await self._keep_brake_off()
-        return {target: (by, note) for target, by, note in await self.all(HALTS)}
-
-    async def promoted(self) -> str | None:
-        await self._keep_brake_off()
-        found = await self.one(ACTIVE_VERSION)
-        return None if found is None else str(found[0])
-
-    async def _keep_brake_off(self) -> None:
-        """In a statement of its own: the next one sees what was committed before the lock was had."""
-        if not self._behind_brake:
-            await self._connection.execute("SELECT pg_advisory_xact_lock_shared($1)", BRAKE)
-            self._behind_brake = True
-
-    async def shred(self) -> None:
-        """Rows that are gone are overwritten when the table is vacuumed, after this transaction."""
-
-    def ring(self, what: str) -> None:
-        self._bells.add(what)
-
-    async def complete(self) -> None:
-        """What goes in last."""
-        if self.pending:
-            if self.pending[0].seq == 1:
-                await self.run(OPEN_CHAIN, (self.chain.writer, GENESIS))  # so that the sequencer knows of us
-            await self._connection.executemany(INSERT, self.pending)
-        for what in sorted(self._bells):
-            await self._connection.execute("SELECT pg_notify($1, $2)", CHANNEL, what)
+    def __init__(self, record: Record | None, answer: Any, why: BaseException) -> None:
+        super().__init__(describe(why))
+        self.record = record
+        self.answer = answer
 
 
 class Lane:
@@ -130,28 +67,34 @@ class Lane:
         self._connection: Connection | None = None
         self._chain_known = True  # a new name has no records yet
 
-    async def run(
-        self, tenant: str, durable: bool, job: Callable[[Transaction], Awaitable[Any]], patience: Patience
-    ) -> Any:
+    async def run(self, job: Job) -> Any:
         """What the job answers once it is committed."""
         tries = 0
+        doubt: _Doubt | None = None
         while True:
             try:
-                connection = await self._connected(patience)
-                return await self._transact(connection, tenant, durable, job)
+                connection = await self._connected(job.patience)
+                if doubt is not None and await self._happened(connection, doubt):
+                    return doubt.answer
+                doubt = None
+                return await self._write(connection, job)
             except CONFLICTS as error:
                 tries += 1
-                if tries == TRIES or patience.left <= 0:
+                if tries == TRIES or job.patience.left <= 0:
                     raise StoreError(f"the store did not take the write: {describe(error)}") from error
+            except _Doubt as error:
+                doubt = await self._doubted(error, job.patience)
             except LOST as error:
                 await self.drop()
-                await patience.wait(error)
+                await self._wait(job.patience, error, doubt)
 
     async def drop(self) -> None:
         """Let go of the connection; the next job makes another."""
         if self._connection is not None:
             connection, self._connection = self._connection, None
             await hang_up(connection)
+
+    # -- one try -----------------------------------------------------------------
 
     async def _connected(self, patience: Patience) -> Connection:
         if self._connection is None or self._connection.is_closed():
@@ -160,35 +103,55 @@ class Lane:
             await self._find_tip(self._connection)
         return self._connection
 
-    async def _transact(
-        self, connection: Connection, tenant: str, durable: bool, job: Callable[[Transaction], Awaitable[Any]]
+    async def _write(self, connection: Connection, job: Job) -> Any:
+        shortcut = SHORTCUTS.get(job.run)
+        if shortcut is not None:
+            way = shortcut(self.chain, job.durable, *job.arguments)
+            if way is not None:
+                answer = await self._take(connection, *way)
+                if answer is not MISSED:
+                    return answer
+        return await self._transact(connection, job)
+
+    async def _take(
+        self, connection: Connection, statement: str, values: Any, record: Record, answer: Any
     ) -> Any:
+        """The short way: one statement that is a transaction of its own, or nothing."""
+        mark = record.seq - 1, record.prev
+        try:
+            taken = await connection.fetchval(statement, *values)
+        except LOST as error:
+            raise _Doubt(record, answer, error) from error
+        except BaseException as error:
+            self._back_to(mark, error)
+            if _goes_on(error):
+                raise
+            raise StoreError(f"the store did not take the write: {describe(error)}") from error
+        if not taken:
+            self.chain.reset(mark)
+            return MISSED
+        return answer
+
+    async def _transact(self, connection: Connection, job: Job) -> Any:
         mark = self.chain.mark()
         transaction = PostgresTransaction(connection, self.chain)
         try:
-            await connection.execute(_opening(tenant, durable))
-            answer = await job(transaction)
+            await connection.execute(_opening(job.tenant, job.durable))
+            answer = await job.run(transaction, *job.arguments)
             await transaction.complete()
         except BaseException as error:
-            self.chain.reset(mark)
-            if isinstance(error, asyncpg.UniqueViolationError):
-                self._chain_known = False  # it may be our own place that is taken
+            self._back_to(mark, error)
             await self._roll_back(connection)
             if isinstance(error, Withdrawn):
                 return error.answer
             if _goes_on(error):
                 raise
             raise StoreError(f"the store did not take the write: {describe(error)}") from error
-        await self._commit(connection, bool(transaction.pending))
-        return answer
-
-    async def _commit(self, connection: Connection, recorded: bool) -> None:
         try:
             await connection.execute("COMMIT")
         except BaseException as error:
-            self._chain_known = not recorded
-            await self.drop()
-            raise AmbiguousCommit(f"the store may not have taken the write: {describe(error)}") from error
+            raise _Doubt(transaction.pending[-1] if transaction.pending else None, answer, error) from error
+        return answer
 
     async def _roll_back(self, connection: Connection) -> None:
         try:
@@ -196,12 +159,51 @@ class Lane:
         except (asyncpg.PostgresError, *LOST):
             await self.drop()
 
+    # -- doubt -------------------------------------------------------------------
+
+    async def _doubted(self, doubt: _Doubt, patience: Patience) -> _Doubt:
+        self._chain_known = doubt.record is None
+        await self.drop()
+        if doubt.record is None:
+            raise AmbiguousCommit(f"the store may not have taken the write: {doubt}") from doubt
+        await self._wait(patience, doubt, doubt)
+        return doubt
+
+    async def _wait(self, patience: Patience, error: BaseException, doubt: _Doubt | None) -> None:
+        try:
+            await patience.wait(error)
+        except StoreError as over:
+            if doubt is None:
+                raise
+            raise AmbiguousCommit(f"the store may not have taken the write: {over}") from error
+
+    async def _happened(self, connection: Connection, doubt: _Doubt) -> bool:
+        """If its place is still free the job is run again there; should the lost one come in after all, the
+        two cannot both have the place.
+        """
+        assert doubt.record is not None  # noqa: S101
+        found = await _asked(connection, _TAKEN_BY, doubt.record.writer, doubt.record.seq)
+        return found is not None and bytes(found[0]) == doubt.record.hash
+
+    def _back_to(self, mark: tuple[int, bytes], error: BaseException) -> None:
+        self.chain.reset(mark)
+        if isinstance(error, asyncpg.UniqueViolationError):
+            self._chain_known = False  # it may be our own place that is taken
+
     async def _find_tip(self, connection: Connection) -> None:
         """Where our chain ends: a commit that nobody heard of may have happened."""
-        await connection.execute("SELECT set_config('holdfast.tenant', '*', false)")
-        row = await connection.fetchrow(_TIP, self.chain.writer)
+        row = await _asked(connection, _TIP, self.chain.writer)
         self.chain.reset((0, GENESIS) if row is None else (row[0], bytes(row[1])))
         self._chain_known = True
+
+
+async def _asked(connection: Connection, query: str, *values: object) -> asyncpg.Record | None:
+    """A row of the records, which belong to many tenants."""
+    await connection.execute(_opening("*", durable=True))
+    try:
+        return await connection.fetchrow(query, *values)
+    finally:
+        await connection.execute("ROLLBACK")
 
 
 def _opening(tenant: str, durable: bool) -> str:

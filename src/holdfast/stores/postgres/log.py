@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -11,9 +12,12 @@ from holdfast.model.record import Record
 from holdfast.records.coverage import Attempt
 from holdfast.records.log import Leaf
 from holdfast.records.merkle import leaf_hash
-from holdfast.stores.postgres.aside import Connection, Loop, Rows, aside
+from holdfast.stores.postgres.aside import Loop, Rows, aside
+from holdfast.stores.postgres.connection import Connection
 
 _CONNECT_S = 10.0
+_BLOCK, _BLOCKS = 1024, 128
+"""Nodes that are read at once, and how many such blocks are kept: some 10 MB."""
 
 _BEGIN = """
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
@@ -49,8 +53,10 @@ WHERE NOT EXISTS (
 ORDER BY writer, seq
 """
 _SIZE = "SELECT coalesce(max(leaf) + 1, 0) FROM tree_leaf"
-_LEAF = "SELECT hash FROM tree_leaf WHERE leaf = $1"
-_NODE = "SELECT hash FROM tree_node WHERE tenant = '*' AND level = $1 AND place = $2"
+_LEAF_BLOCK = "SELECT leaf, hash FROM tree_leaf WHERE leaf >= $1 AND leaf < $2"
+_NODE_BLOCK = (
+    "SELECT place, hash FROM tree_node WHERE tenant = '*' AND place >= $1 AND place < $2 AND level = $3"
+)
 _NODES = "SELECT place, hash FROM tree_node WHERE tenant = '*' AND level = $1 ORDER BY place"
 _CHECKPOINTS = "SELECT note FROM tree_checkpoint WHERE tenant = '*' ORDER BY size"
 _LEDGER = "SELECT tenant, call_id, state, epoch, nonce FROM operation"
@@ -61,15 +67,19 @@ class PostgresLog:
         """Leaves and all that is read beside them come over two connections, of the same moment."""
         self._read_leaves = leaves.all
         self._beside = beside
+        self._block = lru_cache(_BLOCKS)(self._read_block)
 
     def size(self) -> int:
         return int(self._beside.one(_SIZE))
 
     def node(self, level: int, place: int) -> bytes:
         """A complete subtree, for proofs."""
-        if level == 0:
-            return leaf_hash(self._beside.one(_LEAF, place))
-        return bytes(self._beside.one(_NODE, level, place))
+        try:
+            return self._block(level, place // _BLOCK)[place]
+        except KeyError:
+            raise StoreError(
+                f"node {level}/{place} of the tree is missing; run 'holdfast audit verify'"
+            ) from None
 
     def leaves(self) -> Iterator[Leaf]:
         return self._leaves("")
@@ -91,6 +101,13 @@ class PostgresLog:
 
     def ledger(self) -> Iterable[Attempt]:
         return (Attempt(*row) for row in self._beside.all(_LEDGER))
+
+    def _read_block(self, level: int, number: int) -> dict[int, bytes]:
+        """Proofs of neighbours need neighbouring nodes: one question for many of them."""
+        start, end = number * _BLOCK, (number + 1) * _BLOCK
+        if level == 0:
+            return {row[0]: leaf_hash(row[1]) for row in self._beside.all(_LEAF_BLOCK, start, end)}
+        return {row[0]: row[1] for row in self._beside.all(_NODE_BLOCK, start, end, level)}
 
     def _leaves(self, where: str, *values: object) -> Iterator[Leaf]:
         for row in self._read_leaves(_LEAVES.format(where), *values):

@@ -6,14 +6,11 @@ may start at once. A database that is newer than the code is refused.
 
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import TypeAlias
 
 import asyncpg
-from asyncpg.pool import PoolConnectionProxy
 
 from holdfast.model.errors import StoreError
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]"
+from holdfast.stores.postgres.connection import Connection
 
 _LOCK = int.from_bytes(b"holdfast", "big")
 """Advisory locks are numbers that all users of a database share: this one spells our name."""

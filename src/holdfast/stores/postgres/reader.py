@@ -61,6 +61,11 @@ class PostgresReader:
             raise StoreError(f"the store cannot be read: {describe(error)}") from error
         return [tuple(row) for row in rows]
 
+    @property
+    def idle(self) -> bool:
+        """Nobody waits for rows."""
+        return len(self._free) == len(self._seats)
+
     async def close(self) -> None:
         self._closed = True
         for seat in self._seats:

@@ -75,6 +75,12 @@ class PostgresStore:
         self._boot = boot
         self._workers = workers
         self._opened = AsyncExitStack()
+        self._parts: tuple[Bell, PostgresReader, PostgresWriter] | tuple[()] = ()
+
+    @property
+    def idle(self) -> bool:
+        """Nobody waits for the server's answer."""
+        return all(part.idle for part in self._parts)
 
     async def open(self) -> None:
         async with AsyncExitStack() as opening:  # what was opened is closed again if the rest fails
@@ -110,6 +116,7 @@ class PostgresStore:
         opening.push_async_callback(reader.close)
         writer = PostgresWriter(self.url, workers.id, self._lanes)
         opening.push_async_callback(writer.close)
+        self._parts = (bell, reader, writer)
         watch = Watch(clock, bell)
         bell.ended = watch.wake_named
         self.ledger = SqlLedger(writer, reader, self.secrets, clock, boot, workers, watch)

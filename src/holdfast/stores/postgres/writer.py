@@ -4,12 +4,11 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import Any, NamedTuple, TypeVar, TypeVarTuple, Unpack
+from typing import Any, TypeVar, TypeVarTuple, Unpack
 
 from holdfast.model.errors import StoreError
 from holdfast.stores.postgres.connection import PATIENCE_S, Patience
-from holdfast.stores.postgres.lane import Lane
+from holdfast.stores.postgres.lane import Job, Lane
 from holdfast.stores.sql.engine import Transaction
 
 log = logging.getLogger(__name__)
@@ -21,23 +20,20 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
-class _Job(NamedTuple):
-    tenant: str
-    durable: bool
-    run: Callable[[Transaction], Awaitable[Any]]
-    future: asyncio.Future[Any]
-    patience: Patience
-
-
 class PostgresWriter:
     def __init__(self, url: str, name: str, lanes: int = LANES, patience_s: float = PATIENCE_S) -> None:
         self._url = url
         self._lanes = [Lane(url, f"{name}.{number}") for number in range(lanes)]
         self._free = list(reversed(self._lanes))
-        self._waiting: deque[_Job] = deque()
+        self._waiting: deque[Job] = deque()
         self._working: set[asyncio.Task[None]] = set()
         self._patience_s = patience_s
         self._closed = False
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is being written."""
+        return not self._working
 
     async def close(self) -> None:
         """Everything submitted so far is still written and answered."""
@@ -57,8 +53,7 @@ class PostgresWriter:
         if self._closed:
             raise StoreError("the store is closed; open it again")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        bound: Callable[[Transaction], Awaitable[T]] = partial(_bound, job, arguments)
-        self._waiting.append(_Job(tenant, durable, bound, future, Patience(self._patience_s)))
+        self._waiting.append(Job(tenant, durable, job, arguments, future, Patience(self._patience_s)))
         if self._free:
             task = asyncio.ensure_future(self._work(self._free.pop()))
             self._working.add(task)
@@ -78,19 +73,13 @@ class PostgresWriter:
                 if job.future.cancelled():
                     continue  # nobody waits, and nothing was begun
                 try:
-                    answer = await lane.run(job.tenant, job.durable, job.run, job.patience)
+                    answer = await lane.run(job)
                 except Exception as error:
                     _deliver(job.future, None, error)
                 else:
                     _deliver(job.future, answer, None)
         finally:
             self._free.append(lane)
-
-
-def _bound(
-    job: Callable[..., Awaitable[T]], arguments: tuple[Any, ...], transaction: Transaction
-) -> Awaitable[T]:
-    return job(transaction, *arguments)
 
 
 def _deliver(future: "asyncio.Future[Any]", answer: Any, failure: BaseException | None) -> None:
