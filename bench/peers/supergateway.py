@@ -4,16 +4,18 @@ It starts its servers itself: one per session, so all callers share a session; i
 request, which would be no contest.
 """
 
-import os
-import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+
+from holdfast_faults.gateways import supergateway
 
 from bench.contestant import Endpoint
 from bench.peers.installed import packages
-from bench.running import ROOT, free_port, running
+from bench.peers.launched import launched
+from bench.running import ROOT
 
 UPSTREAM = "bench/upstream.py"
 
@@ -21,12 +23,9 @@ UPSTREAM = "bench/upstream.py"
 @contextmanager
 def opened(place: Path, upstream: str) -> Iterator[Endpoint]:
     node, modules = packages()
-    port = free_port()
-    server = shlex.join((sys.executable, "-P", str(ROOT / UPSTREAM), "stdio"))
-    command = (
-        *(node, modules / "supergateway" / "dist" / "index.js", "--stdio", server, "--stateful"),
-        *("--outputTransport", "streamableHttp", "--port", str(port), "--logLevel", "none"),
-    )
-    variables = {"PATH": os.environ.get("PATH", os.defpath)}
-    with running(command, port, place / "log", variables) as pid:
-        yield Endpoint(url=f"http://127.0.0.1:{port}/mcp", pid=pid, own_upstream=UPSTREAM)
+    server = (sys.executable, "-P", str(ROOT / UPSTREAM), "stdio")
+    prepare = partial(supergateway.prepare, node=node)
+    with launched(
+        prepare, place, upstream, modules.parent, command=server, own_upstream=UPSTREAM
+    ) as endpoint:
+        yield endpoint

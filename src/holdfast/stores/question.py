@@ -16,8 +16,8 @@ LONGEST_TASK = 200
 
 
 def task_of(call: Call) -> str:
-    """The task whose open questions are counted; an agent may call it anything."""
-    return (call.proposal.task or "")[:LONGEST_TASK]
+    """The task whose open questions are counted; an agent may call it anything, also what no column holds."""
+    return (call.proposal.task or "")[:LONGEST_TASK].replace("\0", "\ufffd")
 
 
 def new_id() -> str:
