@@ -1,7 +1,7 @@
 """Durable writes on PostgreSQL beside their floor: `python -m bench.postgres`, about two minutes.
 
-One and four processes, 32 calls under way in each, fsync on, every record sequenced. Compared in turns, in one
-run: bare rows in two commits (the floor), the ledger's begin and finish, and whole calls through the gateway.
+One and four processes, 32 calls under way in each, fsync on, every record sequenced. Compared in turns, in
+one run: bare rows in two commits (the floor), the ledger's begin and finish, and whole calls.
 """
 
 import asyncio
