@@ -249,6 +249,10 @@ class Ledger(Protocol):
         """Count as used what the reads of dead or silent workers had reserved; how many there were."""
         ...
 
+    async def try_write(self) -> None:
+        """Write something and take it back; raises StoreError while nothing can be written."""
+        ...
+
 
 class Approvals(Protocol):
     """Questions to people, and their answers."""

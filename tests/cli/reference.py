@@ -53,7 +53,7 @@ def _section(name: str, command: Any) -> Iterator[str]:
             yield from _section(name if default else f"{name} {below}", inner)
         return
     arguments = [p for p in command.params if p.param_type_name == "argument"]
-    options = [p for p in command.params if p.param_type_name == "option"]
+    options = [p for p in command.params if p.param_type_name == "option" and not p.hidden]
     usage = " ".join(
         ["holdfast", name, *(p.metavar if p.required else f"[{p.metavar}]" for p in arguments), "[OPTIONS]"]
     )

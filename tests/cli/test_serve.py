@@ -109,8 +109,3 @@ def test_a_port_in_use_is_told_and_ends_with_one(holdfast: Holdfast) -> None:
 def test_local_mode_is_not_served_to_others(holdfast: Holdfast, host: str) -> None:
     ended = holdfast("serve", "--host", host, "--port", "0")
     assert (ended.code, "serves this machine only" in ended.err) == (2, True)
-
-
-def test_more_workers_are_not_built_yet(holdfast: Holdfast) -> None:
-    ended = holdfast("serve", "--workers", "2")
-    assert (ended.code, "not built yet" in ended.err) == (2, True)

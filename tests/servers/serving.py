@@ -27,7 +27,10 @@ class Served:
 @asynccontextmanager
 async def serving(app: ASGIApp) -> AsyncIterator[Served]:
     """A uvicorn server on a free port of this machine, until the block ends."""
-    listener = socket.create_server(("127.0.0.1", 0))  # connections queue here from now on
+    # Named TCP, so that asyncio sends small answers at once instead of 40 ms later.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(1024)  # connections queue here from now on
     config = uvicorn.Config(app, log_config=None, ws="none", lifespan="off", timeout_graceful_shutdown=5)
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve(sockets=[listener]))

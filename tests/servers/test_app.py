@@ -36,7 +36,8 @@ async def test_a_gateway_that_closes_is_up_but_not_ready(config: dict[str, Any],
         client = Client(build(gateway), LOCAL)
     ready = await client.get("/ready")
     assert (ready.status, ready.json()["ready"]) == (503, False)
-    assert set(ready.json()) == {"ready", "next"}
+    assert set(ready.json()) == {"ready", "store", "draining", "policy", "next"}
+    assert (ready.json()["store"], ready.json()["draining"]) == ("closed", True)
     assert (await client.get("/health")).status == 200
     call = await client.post("/v1/calls", {"tool": "desk.count", "arguments": {}})
     assert (call.status, call.json()["code"]) == (503, "TOOL_UNAVAILABLE")

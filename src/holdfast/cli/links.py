@@ -20,16 +20,18 @@ class Links:
     report: int
     first: bool
     """Whether it welcomes people, for all of them."""
+    alone: bool
+    """Whether it is to have no siblings."""
 
     def __str__(self) -> str:
-        return f"{self.bound},{self.life},{self.report},{int(self.first)}"
+        return f"{self.bound},{self.life},{self.report},{int(self.first)},{int(self.alone)}"
 
     @classmethod
     def parse(cls, said: str) -> "Links":
-        bound, life, report, first = (int(part) for part in said.split(","))
+        bound, life, report, first, alone = (int(part) for part in said.split(","))
         for descriptor in (bound, life, report):
             os.set_inheritable(descriptor, False)  # they are not for the programs that tools start
-        return cls(bound, life, report, bool(first))
+        return cls(bound, life, report, bool(first), bool(alone))
 
     def socket(self) -> "socket.socket":
         return socket.socket(fileno=self.bound)

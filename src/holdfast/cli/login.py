@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from holdfast.cli.redirect import Redirects
     from holdfast.config import Config
     from holdfast.config.tree import McpServer
-    from holdfast.model.call import Principal
     from holdfast.gateway.wiring import Store
+    from holdfast.model.call import Principal
 
 WAIT_S = 300.0
 ASK_S = 10.0

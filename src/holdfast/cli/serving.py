@@ -67,7 +67,7 @@ async def _serve(
     if links is not None:
         on_end(links.life, unwanted)
     async with Gateway.open(config) as gateway:
-        app = build(gateway, command())
+        app = build(gateway, command(), alone=links is None or links.alone)
         async with app.state.mcp.running():
             server = Server(app, gateway, patience, None if links is None else links.is_ready)
             for number in (signal.SIGINT, signal.SIGTERM):

@@ -114,6 +114,8 @@ def _show(done: "Recovered", config: Path) -> None:
         )
         for fault in [merged.log_fault] if merged.log_fault else []:
             show(text(("  log: ", "yellow"), f"not continued to its old end: {fault}"))
+        if merged.unreadable:
+            show(text(("  not told: ", "yellow"), f"which keys {merged.unreadable} of its calls had"))
         if merged.halts:
             show(text(("  halted again: ", "yellow"), ", ".join(merged.halts)))
         if merged.promotions:

@@ -44,7 +44,9 @@ class Supervisor:
         self._forced = asyncio.Event()
         self._over: asyncio.Future[int] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._draining = self._rolling = self._again = False
+        self._told = asyncio.Event()
+        """To drain."""
+        self._rolling = self._again = False
         self._well = True
         self._terminal = _has_terminal()
 
@@ -65,10 +67,12 @@ class Supervisor:
         """Keep one place filled."""
         if place:
             await self._served.wait()
-        while not self._draining:
+        while not self._told.is_set() and not (self._over is None or self._over.done()):
             try:
                 worker = await self._filled(place)
             except OSError as error:
+                if self._told.is_set():
+                    return
                 if not self._served.is_set():
                     raise HoldfastError(f"a worker cannot be started: {error}") from None
                 log.error("worker %d cannot be started: %s; it is tried again", place + 1, error)
@@ -86,10 +90,13 @@ class Supervisor:
             return worker
 
     async def _start(self, place: int) -> Worker:
-        worker = await Worker.start(place, self._command, self._bound, not self._served.is_set())
+        if self._told.is_set():
+            raise OSError("the server is draining")
+        first, alone = not self._served.is_set(), len(self._places) == 1
+        worker = await Worker.start(place, self._command, self._bound, first=first, alone=alone)
         self._alive.add(worker)
         self._later(self._watch(worker))
-        if self._draining:  # since a moment ago
+        if self._told.is_set():  # since a moment ago
             worker.send(signal.SIGTERM)
         return worker
 
@@ -105,12 +112,12 @@ class Supervisor:
         code = await worker.process.wait()
         worker.let_go()
         self._alive.discard(worker)
-        if self._draining and code not in (0, -signal.SIGTERM):
+        if self._told.is_set() and code not in (0, -signal.SIGTERM):
             self._well = False
             log.error("%s %s while it was draining", worker, worker.fate)
 
     async def _died(self, place: int, worker: Worker) -> None:
-        if self._draining:
+        if self._told.is_set():
             return
         code, served = worker.process.returncode or 0, await worker.ready
         self._unready = 0 if served else self._unready + 1
@@ -134,7 +141,7 @@ class Supervisor:
             self._stop()
         elif self._rolling:
             self._again = True
-        elif not self._draining:
+        elif not self._told.is_set():
             self._rolling = True
             self._later(self._roll())
 
@@ -157,6 +164,8 @@ class Supervisor:
             try:
                 new = await self._start(place)
             except OSError as error:
+                if self._told.is_set():
+                    return False
                 log.error("a new worker cannot be started: %s; those that serve stay as they are", error)
                 return False
             if not await new.ready:
@@ -173,12 +182,12 @@ class Supervisor:
     # --- ending ---------------------------------------------------------------------------
 
     def _stop(self) -> None:
-        if self._draining:
+        if self._told.is_set():
             self._forced.set()
             for worker in self._alive:
                 worker.send(signal.SIGTERM)
             return
-        self._draining = True
+        self._told.set()
         self._later(self._drain())
 
     async def _drain(self) -> None:

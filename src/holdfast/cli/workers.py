@@ -25,10 +25,12 @@ class Worker:
         asyncio.get_running_loop().add_reader(heard, self._hear, heard)
 
     @classmethod
-    async def start(cls, number: int, command: Sequence[str], bound: socket.socket, first: bool) -> "Worker":
+    async def start(
+        cls, number: int, command: Sequence[str], bound: socket.socket, *, first: bool, alone: bool
+    ) -> "Worker":
         wanted, life = os.pipe()
         heard, report = os.pipe()
-        links = Links(bound.fileno(), wanted, report, first)
+        links = Links(bound.fileno(), wanted, report, first, alone)
         try:
             process = await asyncio.create_subprocess_exec(
                 *command,

@@ -146,8 +146,15 @@ class Auditing:
         """A log that ends before its last checkpoint lacks calls as well: their keys must not run again."""
         lives = [] if self._lives is None else await self._lives.all()
         recovered = max((life.recovered_at or 0.0 for life in lives), default=0.0)
-        if self._lives is None or datetime.fromisoformat(known.time).timestamp() < recovered:
+        if self._lives is None:
             await self._alarm(known, size)
+            return
+        if datetime.fromisoformat(known.time).timestamp() < recovered:
+            log.error(
+                "audit: the checkpoints here end at %s, before the store was recovered without what it did"
+                " last; nothing is signed here until you move that file away",
+                known.time,
+            )
             return
         if await self._lives.restored():
             return  # known, and waiting for its recovery

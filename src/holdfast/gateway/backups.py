@@ -1,8 +1,9 @@
-"""Which database does a configuration name, and how is it copied and put back?"""
+"""How is the store of a configuration copied, and how put back?"""
 
 from pathlib import Path
 
 from holdfast.config import Config
+from holdfast.gateway import engines
 from holdfast.gateway.storing import root_of
 from holdfast.model.call import Principal
 from holdfast.model.errors import Forbidden, StoreError
@@ -13,10 +14,7 @@ from holdfast.stores.backup.life import LIVES, Life
 from holdfast.stores.backup.manifest import PURPOSE, Manifest
 from holdfast.stores.backup.restore import Restored
 from holdfast.stores.backup.restore import restore as put_back
-from holdfast.stores.backup.snapshot import Snapshot, Vessel
 from holdfast.stores.keyring import Keyring
-from holdfast.stores.sqlite.snapshot import snapshot
-from holdfast.stores.sqlite.vessel import SqliteVessel
 from holdfast.system import SystemClock
 
 EVERYBODY = "*"
@@ -24,7 +22,7 @@ EVERYBODY = "*"
 
 async def take(config: Config, path: Path, ports: Ports) -> Manifest:
     """Write a backup of the configured store."""
-    source = await store(config)
+    source = await engines.store(config)
     try:
         return await taking.take(
             source, path, ports.clock.now(), lambda raw: ports.secrets.sign(EVERYBODY, PURPOSE, raw)
@@ -40,27 +38,14 @@ async def restore(config: Config, path: Path, by: Principal, people: People) -> 
     secrets = _secrets(config)
     with opened(path, lambda raw: secrets.sign(EVERYBODY, PURPOSE, raw)) as backup:
         known = await _lives(config)
-        restored = await put_back(_vessel(config), backup, known, by.user, SystemClock().now())
+        restored = await put_back(engines.vessel(config), backup, known, by.user, SystemClock().now())
         return backup.manifest, restored
-
-
-async def store(config: Config) -> Snapshot:
-    """The configured store as it is now."""
-    return snapshot(config.store_path)
-
-
-def key_file(config: Config) -> Path:
-    return config.beside(".keys")
-
-
-def _vessel(config: Config) -> Vessel:
-    return SqliteVessel(config.store_path)
 
 
 async def _lives(config: Config) -> list[Life]:
     """Of the store that is there, where it can be read: it may be put back because it cannot."""
     try:
-        source = await store(config)
+        source = await engines.store(config)
     except StoreError:
         return []
     try:

@@ -15,7 +15,7 @@ PATIENCE_S = 1.0
 """How long the store has to answer: less than the probe of any usual load balancer waits."""
 
 Store = tuple[str, str]
-"""One of `ok`, `slow`, `unreachable`, `restored`, `closed`; and what an operator should know."""
+"""`ok`, `slow`, `unreachable`, `unwritable`, `restored` or `closed`; and what an operator should know."""
 
 
 class Readiness:
@@ -47,6 +47,10 @@ async def _look(ports: Ports) -> Store:
         return "unreachable", str(error)
     except Exception as error:  # whatever it is, calls would meet it too
         return "unreachable", f"{type(error).__name__}: {error}"
+    try:
+        await ports.ledger.try_write()  # every call leaves a record: a store that takes none takes no calls
+    except HoldfastError as error:
+        return "unwritable", str(error)
     if RESTORED in halts:
         return "restored", "the store was restored from a backup; run 'holdfast store recover'"
     return "ok", ""

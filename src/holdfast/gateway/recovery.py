@@ -87,10 +87,15 @@ class Recovery:
         await self._settle(done)
         told = self._give_up(done, missed, behind, wish)
         await self._lives.recovered(by, {**_members(done), **told})
+        if behind is not None:  # only now: that they are given up is on record
+            kept_as = self._auditing.set_aside(done.life)
+            done.checkpoints_kept = None if kept_as is None else str(kept_as)
         return done
 
     async def _merge(self, done: Recovered, missed: list[Life], wish: Wish) -> None:
-        left = [named(self._config, name) for name in wish.sources] or kept(self._config, missed)
+        left = [await named(self._config, name) for name in wish.sources]
+        if not left:
+            left = await kept(self._config, missed)
         if not left and not wish.nothing_left:
             raise Undecided(_nothing_kept(missed))
         if not wish.nothing_left and not any(lost.complete for lost in left):
@@ -116,13 +121,13 @@ class Recovery:
     ) -> dict[str, Any]:
         if not wish.nothing_left:
             return {}
-        done.lost = f"the store was {missed[-1].why}: what it did after that, until {moment(missed[-1].since)}"
+        done.lost = (
+            f"the store was {missed[-1].why}: what it did after that, until {moment(missed[-1].since)}"
+        )
         done.unprotected = self._unprotected()
         told: dict[str, Any] = {"nothing_left": True, "note": wish.note, "why": missed[-1].why}
         if behind is not None:
             checkpoint, size = behind
-            aside = self._auditing.set_aside(done.life)
-            done.checkpoints_kept = None if aside is None else str(aside)
             told["restarted"] = {"size": size, "signed": checkpoint.size, "time": checkpoint.time}
         return told
 

@@ -18,7 +18,7 @@ def store_of(config: Config, machine: Clock) -> "SqliteStore | PostgresStore":
     """The configured store, not open yet. Its `clock` tells the time that counts there."""
     approval_s, root = config.approvals.expire_s, partial(root_of, config)
     if not config.on_postgres:
-        return SqliteStore(config.store_path, machine, approval_s=approval_s, root=root)
+        return SqliteStore(config.store_path, machine, approval_s=approval_s, root=root, one_clock=True)
     try:
         from holdfast.stores.postgres.store import PostgresStore
     except ModuleNotFoundError as missing:

@@ -134,7 +134,7 @@ def assemble(
     catalog = MemoryCatalog(pins=config.pins)
     catalog.register(offered)
     reader = Readings(config.environment)
-    who = build_identity(config.auth.model_dump())
+    who = build_identity(config.auth.model_dump(), now=clock.now)
     served = None
     if policy is None:
         build = policies.builder(config, catalog, ids, who)

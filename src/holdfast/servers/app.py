@@ -54,13 +54,13 @@ STREAMED: Mapping[str, tuple[str, ...]] = {http.PATH: http.METHODS}
 """Governed too, by a door of its own."""
 
 
-def build(gateway: Gateway, command: str = "holdfast") -> Starlette:
+def build(gateway: Gateway, command: str = "holdfast", *, alone: bool = True) -> Starlette:
     """The application of an open gateway; whoever opened the gateway closes it.
 
     MCP is served while `app.state.mcp.running()` is entered. `command` is how people here
-    call the command line.
+    call the command line. `alone` where every request of a client comes to this process.
     """
-    door = http.Door(gateway, command)
+    door = http.Door(gateway, command, alone=alone)
     governed = [
         _route(path, {m: _admitted(gateway, h) for m, h in hs.items()}) for path, hs in GOVERNED.items()
     ]

@@ -296,7 +296,10 @@ SCHEMAS: dict[str, Schema] = {
     "Ready": record(
         {
             "ready": FLAG,
-            "store": {"type": "string", "enum": ["ok", "slow", "unreachable", "restored", "closed"]},
+            "store": {
+                "type": "string",
+                "enum": ["ok", "slow", "unreachable", "unwritable", "restored", "closed"],
+            },
             "draining": FLAG,
             "policy": TEXT,
         },

@@ -38,6 +38,8 @@ class Exchange:
     principal: Principal
     session: str
     """The connection it came by, by an opaque name; AUT-7."""
+    asks: bool = True
+    """Whether an answer of the client would reach this process."""
     delivery: "Delivery"
     whole: dict[str, Any] | None = None
     """The finished result, with every member it has."""
@@ -66,7 +68,8 @@ class Exchange:
             declared = self.meta.get(CLIENT_CAPABILITIES_META_KEY)
             return declared if isinstance(declared, Mapping) else {}
         known = self.context.session.client_capabilities
-        return {} if known is None else known.model_dump(by_alias=True, mode="json", exclude_none=True)
+        said = {} if known is None else known.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return said if self.asks else {name: one for name, one in said.items() if name not in ASKED}
 
     @property
     def client(self) -> str | None:
@@ -110,6 +113,8 @@ class Exchange:
         await self.context.session.send_notification(cast(ServerNotification, told), self.request_id)
 
 
+ASKED = ("elicitation", "sampling", "roots")
+"""What a client declares that is of use only to somebody who can ask it."""
 LEVEL = "holdfast/level"
 """Where a connection keeps the log level its client asked for."""
 

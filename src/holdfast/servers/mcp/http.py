@@ -6,11 +6,11 @@ session manager does the rest.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import anyio
@@ -22,6 +22,7 @@ from holdfast.model.call import Principal
 from holdfast.model.strict_json import ParseError, parse
 from holdfast.servers.answers import TransportError, answer
 from holdfast.servers.mcp.delivery import Delivery
+from holdfast.servers.mcp.sessions import HEADER, Session, Sessions
 from holdfast.servers.visit import authenticate, body_limits, read
 
 if TYPE_CHECKING:
@@ -45,13 +46,18 @@ SENDER: ContextVar[Principal | None] = ContextVar("holdfast_mcp_sender", default
 class Visitor:
     principal: Principal
     delivery: Delivery
+    session: Session | None = None
+    """Of the older era, once it is open."""
 
 
 class Door:
     """The ASGI application at `/mcp`; it answers while `running`."""
 
-    def __init__(self, gateway: "Gateway", command: str = "holdfast") -> None:
+    def __init__(self, gateway: "Gateway", command: str = "holdfast", *, alone: bool = True) -> None:
         self._gateway, self._command = gateway, command
+        self._sessions = Sessions(gateway, alone=alone)
+        self.idle_s = 1800.0
+        """How long a session is kept open for a client that says nothing; it can be taken up again."""
         self._manager: StreamableHTTPSessionManager | None = None
         self._hub: Hub | None = None
         self._streams: set[anyio.CancelScope] = set()
@@ -66,7 +72,9 @@ class Door:
 
         hub = self._hub = Hub(self._gateway, self._command)
         manager = StreamableHTTPSessionManager(
-            build(hub), max_request_body_size=self._gateway.config.limits.body_bytes
+            build(hub),
+            max_request_body_size=self._gateway.config.limits.body_bytes,
+            session_idle_timeout=self.idle_s,
         )
         begun, stop = asyncio.Event(), asyncio.Event()
         sessions = asyncio.create_task(_sessions(manager, begun, stop), name="holdfast-mcp-sessions")
@@ -95,29 +103,69 @@ class Door:
         request = Request(scope, receive)
         refuse_foreign_origin(request)
         principal = await _known(self._gateway, request)
-        body = None
+        body, message = None, None
         if request.method == "POST":
             limits = body_limits(self._gateway)
             body = await read(request, limits.max_bytes)
             try:
-                parse(body, limits)
+                message = parse(body, limits)
             except ParseError as error:
                 await _unparsed(error)(scope, receive, send)
                 return
         SENDER.set(principal)
-        watch = Watch(body, receive, send)
         delivery = Delivery(self._gateway, principal)
         known = {**scope, VISIT: Visitor(principal, delivery), "user": _owner(principal)}
+        watch = Watch(body, receive, send)
         try:
-            with anyio.CancelScope() as ending:
-                if request.method == "GET":
-                    self._streams.add(ending)
-                await self._manager.handle_request(known, watch.receive, watch.send)
-            if ending.cancelled_caught:
-                await watch.finish()
+            if not await self._in_session(request, known, message, watch):
+                await self._handled(known, watch, streams=request.method == "GET")
         finally:
-            self._streams.discard(ending)
             delivery.ended(watch.arrived)
+
+    async def _handled(self, scope: Scope, watch: "Watch", *, streams: bool = False) -> None:
+        if self._manager is None:
+            raise TransportError(503, "MCP is not served now", "try again later")
+        with anyio.CancelScope() as ending:
+            if streams:
+                self._streams.add(ending)
+            try:
+                await self._manager.handle_request(scope, watch.receive, watch.send)
+            finally:
+                self._streams.discard(ending)
+        if ending.cancelled_caught:
+            await watch.finish()
+
+    async def _in_session(self, request: Request, scope: Scope, message: Any, watch: "Watch") -> bool:
+        """Handles what belongs to a session of the older era; whether it did."""
+        principal: Principal = scope[VISIT].principal
+        given = request.headers.get(HEADER.decode())
+        if given is None:
+            if isinstance(message, Mapping) and message.get("method") == "initialize":
+                said = message.get("params")
+                watch.names = lambda local: self._sessions.opened(
+                    principal, said if isinstance(said, Mapping) else {}, local
+                )
+            return False
+        manager = self._manager
+        for _ in range(2):  # the SDK ends sessions that were idle for long: then it is taken up anew
+            session = None
+            if manager is not None:
+                session = await self._sessions.find(principal, given, manager.handle_request, scope)
+            if session is None:
+                return False
+            if not session.asks and is_answer(message):
+                await _unasked()(scope, watch.receive, watch.send)
+                return True
+            watch.begin(lambda _: given, spare=404)
+            visitor = Visitor(principal, scope[VISIT].delivery, session)
+            inside = {**scope, VISIT: visitor, "headers": _as(session, scope["headers"])}
+            await self._handled(inside, watch, streams=request.method == "GET")
+            if not watch.spared:
+                if request.method == "DELETE":
+                    self._sessions.forget(principal, given, ended=True)
+                return True
+            self._sessions.forget(principal, given)
+        return False
 
 
 async def _sessions(
@@ -134,18 +182,33 @@ class Watch:
 
     def __init__(self, body: bytes | None, receive: Receive, send: Send) -> None:
         self._body, self._receive, self._send = body, receive, send
-        self._left = self._begun = False
+        self._left = self._begun = self._read = False
+        self._spare: int | None = None
         self.arrived = False
+        self.spared = False
+        """An answer with a status that was not to be sent came, and was not."""
+        self.names: Callable[[str], str] | None = None
+        """What a client knows a session by."""
+
+    def begin(self, names: Callable[[str], str], *, spare: int) -> None:
+        """The same request from its beginning."""
+        self.names, self._spare, self.spared, self._read = names, spare, False, False
 
     async def receive(self) -> Message:
-        if self._body is not None:
-            body, self._body = self._body, None
-            return {"type": "http.request", "body": body, "more_body": False}
+        if self._body is not None and not self._read:
+            self._read = True
+            return {"type": "http.request", "body": self._body, "more_body": False}
         message = await self._receive()
         self._left = self._left or message["type"] == "http.disconnect"
         return message
 
     async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.spared = message["status"] == self._spare
+            if self.names is not None and message["status"] < 400:
+                message = {**message, "headers": _renamed(message["headers"], self.names)}
+        if self.spared:
+            return
         await self._send(message)
         if message["type"] == "http.response.start":
             self._begun = True
@@ -205,6 +268,28 @@ def _owner(principal: Principal) -> object:
     return AuthenticatedUser(
         AccessToken(token="", client_id=principal.agent, subject=principal.user, scopes=[], claims=claims)
     )
+
+
+def is_answer(message: Any) -> bool:
+    """To something the client was asked."""
+    return (
+        isinstance(message, Mapping)
+        and "method" not in message
+        and ("result" in message or "error" in message)
+    )
+
+
+def _as(session: Session, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    return _renamed(headers, lambda _: session.local)
+
+
+def _renamed(headers: list[tuple[bytes, bytes]], names: Callable[[str], str]) -> list[tuple[bytes, bytes]]:
+    return [(k, names(v.decode("latin-1")).encode() if k.lower() == HEADER else v) for k, v in headers]
+
+
+def _unasked() -> Response:
+    text = "nothing was asked in this session by this process; route by Mcp-Session-Id to be asked things"
+    return answer({"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}}, 409)
 
 
 def _unparsed(error: ParseError) -> Response:

@@ -190,7 +190,10 @@ class Whole:
         else:
             delivery = visit.delivery
         exchange = Exchange(context=ctx, principal=principal, session="", delivery=delivery)
-        exchange.session = _session(exchange)
+        if visit is None or visit.session is None:
+            exchange.session = _session(exchange)
+        else:
+            exchange.session, exchange.asks = visit.session.name, visit.session.asks
         return exchange
 
 
