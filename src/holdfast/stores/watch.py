@@ -52,7 +52,6 @@ class Watch:
         end = self._clock.monotonic() + seconds
         pause = FIRST_POLL_S
         if self._bell is not None:
-            self._named[self._bell.name(operation.ref)] = operation.ref
             await self._bell.want(operation)
         while True:
             waiter = self._enlist(operation.ref)  # before looking, so that nothing is missed in between
@@ -67,13 +66,19 @@ class Watch:
             pause = min(2 * pause, self._last_poll_s)
 
     def _rouse(self, ref: OperationRef) -> None:
-        for waiter in self._waiting.pop(ref, ()):
+        waiters = self._waiting.pop(ref, None)
+        if waiters is None:
+            return
+        self._unname(ref)
+        for waiter in waiters:
             if not waiter.done():
                 waiter.set_result(None)
 
     def _enlist(self, ref: OperationRef) -> asyncio.Future[None]:
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(ref, set()).add(waiter)
+        if self._bell is not None:
+            self._named[self._bell.name(ref)] = ref
         return waiter
 
     def _discharge(self, ref: OperationRef, waiter: asyncio.Future[None]) -> None:
@@ -82,5 +87,8 @@ class Watch:
             waiters.discard(waiter)
             if not waiters:
                 del self._waiting[ref]
-                if self._bell is not None:
-                    self._named.pop(self._bell.name(ref), None)
+                self._unname(ref)
+
+    def _unname(self, ref: OperationRef) -> None:
+        if self._bell is not None:
+            self._named.pop(self._bell.name(ref), None)

@@ -38,7 +38,7 @@ class LockedWorkers:
 
     def __init__(self, folder: Path, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.id = f"w_{secrets.token_hex(8)}"
-        self._folder = folder
+        self.folder = folder
         self._monotonic = monotonic
         self._lock: int | None = None
         self._gate: int | None = None
@@ -46,12 +46,12 @@ class LockedWorkers:
         self._dead: set[str] = set()
 
     def open(self) -> None:
-        self._gate = _gate(self._folder, fcntl.LOCK_SH)
+        self._gate = _gate(self.folder, fcntl.LOCK_SH)
         if self._gate is None:
             raise StoreError("the store is being put back from a backup; start again when that is done")
         self._sweep()
         # Locked before it gets the name others look for: a file of that name that is free is a dead worker's.
-        unnamed = self._folder / f"{self.id}.new"
+        unnamed = self.folder / f"{self.id}.new"
         self._lock = os.open(unnamed, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         unnamed.rename(self._path(self.id))
@@ -80,6 +80,11 @@ class LockedWorkers:
         self._seen[worker] = now
         return True
 
+    def alone(self) -> bool:
+        """Whether no other worker is alive now."""
+        others = (path.stem for path in self.folder.glob("*.lock") if path.stem != self.id)
+        return all(self._is_free(worker) for worker in others)
+
     def leads(self) -> bool:
         """Always: whoever is stopped could not hand the office on, and a machine has few processes."""
         return True
@@ -101,11 +106,11 @@ class LockedWorkers:
 
     def _sweep(self) -> None:
         """Remove what workers left behind that died without anything running."""
-        for path in self._folder.glob("*.lock"):
+        for path in self.folder.glob("*.lock"):
             self._is_free(path.stem)
 
     def _path(self, worker: str) -> Path:
-        return self._folder / f"{worker}.lock"
+        return self.folder / f"{worker}.lock"
 
 
 @contextmanager

@@ -8,13 +8,18 @@ from holdfast.stores.sql.engine import Transaction
 
 _PARTS = ("calls", "cost", "wall_ms", "retries")
 _SAME_ATTEMPT = "SELECT 1 FROM operation WHERE tenant = ? AND call_id = ? AND epoch = ? AND nonce = ?"
-_ATTEMPT = "SELECT epoch, nonce FROM operation WHERE tenant = ? AND call_id = ?"
 _DROP = "DELETE FROM reservation WHERE tenant = ? AND call_id = ?"
-_HELD = (
-    "(SELECT coalesce(sum({}), 0) FROM reservation r"
-    " WHERE r.tenant = budget.tenant AND r.bucket = budget.bucket AND r.open = 1)"
+_NONE_RESERVED = (
+    "UPDATE budget SET calls_reserved = 0, cost_reserved = 0, wall_ms_reserved = 0, retries_reserved = 0"
 )
-_RESERVED = f"UPDATE budget SET {', '.join(f'{part}_reserved = {_HELD.format(part)}' for part in _PARTS)}"  # noqa: S608
+_OPEN = (
+    "SELECT sum(calls), sum(cost), sum(wall_ms), sum(retries), tenant, bucket FROM reservation WHERE open = 1"
+    " GROUP BY tenant, bucket"
+)
+_RESERVED = (
+    "UPDATE budget SET calls_reserved = ?, cost_reserved = ?, wall_ms_reserved = ?, retries_reserved = ?"
+    " WHERE tenant = ? AND bucket = ?"
+)
 
 Attempt = tuple[str, str, int | None, str | None]
 """Tenant, call, epoch and nonce of an operation; of a read the last two are None."""
@@ -46,7 +51,9 @@ async def take_budgets(transaction: Transaction, table: Table, rows: Sequence[Ro
 
 
 async def sum_reserved(transaction: Transaction) -> None:
-    await transaction.run(_RESERVED)
+    await transaction.run(_NONE_RESERVED)
+    for *amounts, tenant, bucket in await transaction.all(_OPEN):
+        await transaction.run(_RESERVED, (*map(int, amounts), tenant, bucket))
 
 
 async def take_rates(transaction: Transaction, table: Table, rows: Sequence[Row]) -> None:

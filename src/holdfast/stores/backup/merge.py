@@ -12,8 +12,9 @@ from holdfast.stores.backup.operations import Taken, take_operations
 from holdfast.stores.backup.questions import take_approvals
 from holdfast.stores.backup.rows import Table, table
 from holdfast.stores.backup.snapshot import Row, Snapshot
-from holdfast.stores.backup.tail import take_tail
+from holdfast.stores.backup.tail import head, take_tail
 from holdfast.stores.sql.engine import Reader, Transaction, Writer
+from holdfast.stores.sql.sequencer import Tree
 
 _HELD = (
     "SELECT {}, o.epoch, o.nonce FROM reservation r"
@@ -21,6 +22,9 @@ _HELD = (
 )
 _HELD_HERE = "SELECT DISTINCT tenant, call_id, owner, at FROM reservation"
 _ATTEMPT = "SELECT epoch, nonce FROM operation WHERE tenant = ? AND call_id = ?"
+
+
+Job = Callable[[Transaction, Table, Sequence[Row]], Awaitable[Any]]
 
 
 @dataclass(slots=True)
@@ -57,8 +61,11 @@ class Merge:
         self._merged = Merged(source.place)
 
     async def run(self) -> Merged:
-        await self._keys()
-        await self._operations()
+        size, _ = await head(self._reader)
+        older = await Tree(self._source.all).size() < size  # it knows less than the backup did
+        if not older:
+            await self._keys()
+        await self._operations(_add if older else take_approvals)
         await self._rest()
         tail = await take_tail(self._source, self._writer, self._reader)
         self._merged.records, self._merged.log_fault = tail
@@ -70,14 +77,14 @@ class Merge:
         born, gone = await self._writer.submit("*", True, holdings.take_keys, there, erased, self._now)
         self._merged.tenants, self._merged.erased = born, gone
 
-    async def _operations(self) -> None:
+    async def _operations(self, approvals: Job) -> None:
         operations, taken = await table(self._source, "operation"), Taken()
         async for rows in self._source.stream(operations.select):
             taken = taken.plus(
                 await self._writer.submit_long("*", take_operations, operations, rows, self._since, self._now)
             )
         self._merged.operations, self._merged.unknown = taken
-        self._merged.approvals = sum(await self._each("approval", take_approvals))
+        self._merged.approvals = sum(await self._each("approval", approvals))
         await self._each("vote", _add)
         await self._reservations()
         await self._each("budget", accounts.take_budgets)
@@ -111,9 +118,7 @@ class Merge:
             "*", True, holdings.take_promotions, (bundles, kept), (promotions, promoted)
         )
 
-    async def _each(
-        self, name: str, job: Callable[[Transaction, Table, Sequence[Row]], Awaitable[Any]]
-    ) -> list[Any]:
+    async def _each(self, name: str, job: Job) -> list[Any]:
         """What `job` says of each batch of a table's rows."""
         whole = await table(self._source, name)
         return [

@@ -63,11 +63,11 @@ async def take_leaves(
 ) -> tuple[int, str | None]:
     """Append leaves that follow the last one here; how many, and what kept the others out."""
     heads = {name: (seq, hashed) for name, seq, hashed, *_ in await reader.all("*", _HEADS)}
-    taken, fault = 0, None
+    taken, fault, start = 0, None, await _tree(reader).size()
     async for leaves in batches:
         good: list[Leaf] = []
-        for leaf in leaves:
-            if fault := _fault(leaf, heads.get(leaf.writer, (0, GENESIS))):
+        for place, leaf in enumerate(leaves, start + taken):
+            if fault := _fault(leaf, place, heads.get(leaf.writer, (0, GENESIS))):
                 break
             heads[leaf.writer] = (leaf.seq, leaf.hash)
             good.append(leaf)
@@ -102,8 +102,10 @@ def _leaf(row: Row) -> Leaf:
     return Leaf(place, tenant, writer, seq, call_id, at, hashed, record)
 
 
-def _fault(leaf: Leaf, head: tuple[int, bytes]) -> str | None:
+def _fault(leaf: Leaf, place: int, head: tuple[int, bytes]) -> str | None:
     name, record = f"record {leaf.seq} of writer '{leaf.writer}'", leaf.record
+    if leaf.place != place:
+        return f"leaf {place} of the tree is missing before {name}"
     if leaf.seq != head[0] + 1:
         return f"{name} does not follow record {head[0]}"
     if record is None:

@@ -204,6 +204,9 @@ class MemoryLedger:
         last = now.epoch == operation.epoch and now.state is not State.NO_EFFECT
         entry.operation = replace(now, attendant=None if last else "")
 
+    async def try_write(self) -> None:
+        """Memory takes everything."""
+
     async def forget(self) -> int:
         now = self._clock.now()
         over = [entry for entry in self._shelf.operations.values() if self._is_over(entry, now)]

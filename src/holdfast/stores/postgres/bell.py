@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 WANT, ENDED = "want", "ended"
 MOST_WANTED = 10_000
+BEAT_S = 5.0
 RING_S = 1.0
 """Nobody who is about to wait is kept longer by the bell itself."""
 
@@ -39,7 +40,7 @@ class Bell:
         self._connection: Connection | None = None
         self._turn = asyncio.Lock()
         self._beating: asyncio.Task[None] | None = None
-        self._wanted: set[str] = set()
+        self._wanted: dict[str, None] = {}  # in the order they came
         self._ringing = 0
         self.rung: Callable[[str], None] = lambda what: None
         """Told of everything that was rung for, but for the ends of operations."""
@@ -54,6 +55,9 @@ class Bell:
             except LOST as error:
                 await self._lose()
                 await patience.wait(error)
+            except asyncpg.PostgresError as error:
+                await self._lose()
+                raise StoreError(f"the database cannot be opened: {describe(error)}") from error
         self._beating = asyncio.create_task(self._keep_beating(), name="holdfast-bell")
 
     async def close(self) -> None:
@@ -63,7 +67,8 @@ class Bell:
                 await self._beating
         if self._connection is not None:
             with suppress(asyncpg.PostgresError, *LOST):
-                await self._connection.execute(roll.LEAVE, self._roll.id)
+                async with asyncio.timeout(RING_S), self._turn:
+                    await self._connection.execute(roll.LEAVE, self._roll.id)
             await hang_up(self._connection)
 
     @property
@@ -86,7 +91,7 @@ class Bell:
         """
         name = name_of(ref) if self._wanted else ""
         if name in self._wanted:
-            self._wanted.discard(name)
+            del self._wanted[name]
             task = asyncio.ensure_future(self._ring(f"{ENDED} {name}"))
             task.add_done_callback(_told)
 
@@ -108,31 +113,38 @@ class Bell:
             self.ended(rest)
         elif kind == WANT:
             owner, _, name = rest.partition(" ")
-            if owner == self._roll.id and len(self._wanted) < MOST_WANTED:
-                self._wanted.add(name)
+            if owner == self._roll.id:
+                self._want(name)
         else:
             self.rung(what)
+
+    def _want(self, name: str) -> None:
+        """Some are asked for just after they have ended: nobody comes for those, and the oldest go."""
+        self._wanted[name] = None
+        if len(self._wanted) > MOST_WANTED:
+            del self._wanted[next(iter(self._wanted))]
 
     # -- being alive -------------------------------------------------------------
 
     async def _keep_beating(self) -> None:
         well = True
         while True:
-            await asyncio.sleep(roll.HEARTBEAT_S)
+            await asyncio.sleep(self._roll.heartbeat_s)
             try:
                 await self._beat()
             except (asyncpg.PostgresError, StoreError, *LOST) as error:
                 if well:
                     log.error("the database is away: %s", describe(error))
                 well = False
-                await self._lose()
+                if isinstance(error, LOST):  # a server that refuses, as with a full disk, leaves us our lock
+                    await self._lose()
             else:
                 if not well:
                     log.warning("the database is back")
                 well = True
 
     async def _beat(self) -> None:
-        async with asyncio.timeout(roll.GRACE_S), self._turn:
+        async with asyncio.timeout(BEAT_S), self._turn:
             connection = await self._registered()
             if self._clock is not None:
                 await self._clock.measure(connection)
@@ -150,11 +162,15 @@ class Bell:
             self._roll.lost()
             self._connection = None
             connection = await connect(self._url, settings={"holdfast.tenant": "*"})
-            await connection.execute(roll.REGISTER, self._roll.id, platform.node())
-            await connection.execute(
-                "SELECT pg_advisory_lock($1::int, $2::int)", roll.LOCKS, roll.lock_of(self._roll.id)
-            )
-            await connection.add_listener(CHANNEL, self._heard)
+            try:
+                await connection.execute(roll.REGISTER, self._roll.id, platform.node())
+                await connection.execute(
+                    "SELECT pg_advisory_lock($1::int, $2::int)", roll.LOCKS, roll.lock_of(self._roll.id)
+                )
+                await connection.add_listener(CHANNEL, self._heard)
+            except BaseException:
+                connection.terminate()
+                raise
             self._connection = connection
         return self._connection
 

@@ -4,11 +4,10 @@ The difference between the server's clock and this machine's monotonic one is me
 between, time goes on as fast as it does here. Nobody's wall clock is looked at.
 """
 
-import asyncio
 import logging
-from typing import Any
 
 from holdfast.ports import Clock
+from holdfast.stores.clock import Passing
 from holdfast.stores.postgres.connection import Connection
 
 log = logging.getLogger(__name__)
@@ -17,9 +16,9 @@ WORTH_TELLING_S = 2.0
 _NOW = "SELECT extract(epoch FROM clock_timestamp())::float8"
 
 
-class DatabaseClock:
+class DatabaseClock(Passing):
     def __init__(self, machine: Clock) -> None:
-        self._machine = machine
+        super().__init__(machine)
         self._ahead: float | None = None
 
     async def measure(self, connection: Connection) -> None:
@@ -37,15 +36,6 @@ class DatabaseClock:
         if self._ahead is None:
             raise RuntimeError("the database was not asked for the time yet")
         return self._machine.monotonic() + self._ahead
-
-    def monotonic(self) -> float:
-        return self._machine.monotonic()
-
-    async def sleep(self, seconds: float) -> None:
-        await self._machine.sleep(seconds)
-
-    async def until(self, work: "asyncio.Future[Any]", seconds: float | None = None) -> bool:
-        return await self._machine.until(work, seconds)
 
 
 class DatabaseBoot:

@@ -30,8 +30,9 @@ SETTINGS = {
     "lock_timeout": f"{PATIENCE_S:.0f}s",
     # A process that was stopped in the middle of a transaction must not keep the others out.
     "idle_in_transaction_session_timeout": "5s",
-    "tcp_keepalives_idle": "15",
-    "tcp_keepalives_interval": "5",
+    # A process that is merely stopped goes on answering these; a machine that is gone does not.
+    "tcp_keepalives_idle": "30",
+    "tcp_keepalives_interval": "10",
     "tcp_keepalives_count": "3",
     "jit": "off",
 }
@@ -39,6 +40,7 @@ SETTINGS = {
 LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.CannotConnectNowError,

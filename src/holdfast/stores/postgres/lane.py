@@ -99,6 +99,8 @@ class Lane:
     async def _connected(self, patience: Patience) -> Connection:
         if self._connection is None or self._connection.is_closed():
             self._connection = await connect(self._url, max(patience.left, 0.1))
+            # A server that crashed takes back what was not durable, told or not: our chain may be shorter.
+            self._chain_known = self._chain_known and not self.chain.mark()[0]
         if not self._chain_known:
             await self._find_tip(self._connection)
         return self._connection

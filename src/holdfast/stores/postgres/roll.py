@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 HEARTBEAT_S = 1.0
-GRACE_S = 5.0
-"""Silent for longer than this, and without its lock: dead."""
-FRESH_S = 3.0
-"""Whoever leads has been heard of within this time."""
+GRACE = 5
+"""Silent for more heartbeats than this, and without its lock: dead."""
+GRACE_S = GRACE * HEARTBEAT_S
+FRESH = 3
+"""Whoever leads has been heard of within so many."""
 LOCKS = int.from_bytes(b"hfwk", "big")
 
 REGISTER = """
@@ -46,8 +47,10 @@ class Seen(NamedTuple):
 class Roll:
     """What this process knows about the others, as of its last look."""
 
-    def __init__(self, own: str, monotonic: Callable[[], float]) -> None:
+    def __init__(self, own: str, monotonic: Callable[[], float], heartbeat_s: float = HEARTBEAT_S) -> None:
         self.id = own
+        self.heartbeat_s = heartbeat_s
+        self._grace_s = GRACE * heartbeat_s
         self._monotonic = monotonic
         self._seen: Mapping[str, Seen] = {}
         self._looked_at: float | None = None
@@ -72,11 +75,11 @@ class Roll:
         if name == self.id:
             return True
         now = self._monotonic()
-        if self._listening_since is None or now - self._listening_since < GRACE_S:
+        if self._listening_since is None or now - self._listening_since < self._grace_s:
             return True
         seen = self._seen.get(name)
         if seen is not None:
-            return seen.locked or seen.silent_s < GRACE_S
+            return seen.locked or seen.silent_s < self._grace_s
         asked = self._asked.setdefault(name, now)  # it may have come after the last look
         return self._looked_at is None or self._looked_at < asked
 
@@ -84,5 +87,5 @@ class Roll:
         """The first of those that were heard of; a stopped one hands over by its silence."""
         if self._looked_at is None:
             return False
-        fresh = (name for name, seen in self._seen.items() if seen.silent_s < FRESH_S)
+        fresh = (name for name, seen in self._seen.items() if seen.silent_s < FRESH * self.heartbeat_s)
         return min(fresh, default=self.id) >= self.id

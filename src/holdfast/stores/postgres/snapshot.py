@@ -9,9 +9,10 @@ from holdfast.model.errors import StoreError
 from holdfast.stores.backup.snapshot import Row, Values
 from holdfast.stores.postgres.connection import LOST, Connection, connect, describe, hang_up
 from holdfast.stores.postgres.dialect import said
+from holdfast.stores.postgres.migrate import shipped
 
 SHAPES = {7: 4}
-"""Which of the steps here makes the tables that SQLite's step of that number makes."""
+"""From which of the steps here on the tables are those that SQLite's step of that number makes."""
 SCHEMA = "holdfast"
 BATCH = 500
 
@@ -35,6 +36,8 @@ class PostgresSnapshot:
 
     async def shape(self) -> int:
         [(version,)] = await self.all("SELECT max(version) FROM schema_migration")
+        if version > max(shipped()):
+            raise StoreError(f"'{self.place}' is newer than this holdfast knows; upgrade holdfast")
         return shape_of(version)
 
     async def columns(self, table: str) -> list[str]:
@@ -93,4 +96,9 @@ def shown(url: str) -> str:
 
 
 def shape_of(version: int) -> int:
-    return next((shape for shape, step in SHAPES.items() if step == version), 0)
+    return max((shape for shape, step in SHAPES.items() if step <= version), default=0)
+
+
+def steps_of(shape: int) -> dict[int, str]:
+    """The steps that lead to tables of this shape."""
+    return {version: step for version, step in shipped().items() if shape_of(version) <= shape}

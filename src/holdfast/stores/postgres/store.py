@@ -1,4 +1,4 @@
-"""Everything durable on one PostgreSQL database that many processes share. Made without effects, then opened."""
+"""Everything durable on one PostgreSQL database that many processes share; opened after it is made."""
 
 import asyncio
 import logging
@@ -6,15 +6,12 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from types import TracebackType
-from typing import Self
 
 import asyncpg
 
 from holdfast.model import defaults
 from holdfast.model.errors import StoreError
 from holdfast.ports import Clock
-from holdfast.stores.backup.lives import SqlLives
 from holdfast.stores.boot import Boot
 from holdfast.stores.keyring import Keyring
 from holdfast.stores.postgres.bell import Bell
@@ -22,15 +19,10 @@ from holdfast.stores.postgres.clock import DatabaseBoot, DatabaseClock
 from holdfast.stores.postgres.connection import LOST, Connection, Patience, connect, describe, hang_up
 from holdfast.stores.postgres.migrate import migrate
 from holdfast.stores.postgres.reader import PostgresReader
-from holdfast.stores.postgres.roll import Roll
+from holdfast.stores.postgres.roll import HEARTBEAT_S, Roll
 from holdfast.stores.postgres.tenant_keys import PostgresTenantKeys
 from holdfast.stores.postgres.writer import LANES, PostgresWriter
-from holdfast.stores.sql.approvals import SqlApprovals
-from holdfast.stores.sql.audit import SqlAudit
-from holdfast.stores.sql.bundles import SqlBundles
-from holdfast.stores.sql.controls import SqlControls
-from holdfast.stores.sql.ledger import SqlLedger
-from holdfast.stores.sql.tokens import SqlTokens
+from holdfast.stores.sql.store import SqlStore
 from holdfast.stores.watch import Watch
 from holdfast.stores.worker import Workers
 
@@ -41,18 +33,7 @@ OPEN_S = 15.0
 """How long a start waits for the server."""
 
 
-class PostgresStore:
-    """Its ports are there once it is open."""
-
-    ledger: SqlLedger
-    approvals: SqlApprovals
-    controls: SqlControls
-    audit: SqlAudit
-    bundles: SqlBundles
-    tokens: SqlTokens
-    lives: SqlLives
-    secrets: Keyring
-    clock: Clock
+class PostgresStore(SqlStore):
     bell: Bell
 
     def __init__(
@@ -65,16 +46,14 @@ class PostgresStore:
         lanes: int = LANES,
         boot: Boot | None = None,
         workers: Workers | None = None,
+        heartbeat_s: float = HEARTBEAT_S,
     ) -> None:
         """`machine` measures what passes here; the time of day is the database's unless a `boot` is given."""
+        super().__init__(root, approval_s, boot, workers)
         self.url = url
-        self._root = root
         self._machine = machine
-        self._approval_s = approval_s
         self._lanes = lanes
-        self._boot = boot
-        self._workers = workers
-        self._opened = AsyncExitStack()
+        self._heartbeat_s = heartbeat_s
         self._parts: tuple[Bell, PostgresReader, PostgresWriter] | tuple[()] = ()
 
     @property
@@ -82,17 +61,8 @@ class PostgresStore:
         """Nobody waits for the server's answer."""
         return all(part.idle for part in self._parts)
 
-    async def open(self) -> None:
-        async with AsyncExitStack() as opening:  # what was opened is closed again if the rest fails
-            await self._open(opening)
-            self._opened = opening.pop_all()
-
     def listen(self, hear: Callable[[str], None]) -> None:
         self.bell.rung = hear
-
-    async def close(self) -> None:
-        """The writer first, so that everything submitted is still written."""
-        await self._opened.aclose()
 
     async def _open(self, opening: AsyncExitStack) -> None:
         try:
@@ -106,7 +76,7 @@ class PostgresStore:
         await asyncio.to_thread(self.secrets.check)
         kept = None if self._boot is not None else DatabaseClock(self._machine)
         self.clock = clock = kept or self._machine
-        roll = Roll(f"w_{secrets.token_hex(8)}", time.monotonic)
+        roll = Roll(f"w_{secrets.token_hex(8)}", time.monotonic, self._heartbeat_s)
         self.bell = bell = Bell(self.url, roll, kept)
         await bell.open(Patience(OPEN_S))
         opening.push_async_callback(bell.close)
@@ -119,15 +89,7 @@ class PostgresStore:
         self._parts = (bell, reader, writer)
         watch = Watch(clock, bell)
         bell.ended = watch.wake_named
-        self.ledger = SqlLedger(writer, reader, self.secrets, clock, boot, workers, watch)
-        self.approvals = SqlApprovals(writer, reader, self.secrets, clock, self._approval_s, workers)
-        self.controls = SqlControls(writer, reader, clock)
-        self.audit = SqlAudit(
-            writer, reader, self.secrets, clock, workers, member=MEMBER, tidied=self._vacuum
-        )
-        self.bundles = SqlBundles(writer, reader, clock)
-        self.tokens = SqlTokens(writer, reader, self.secrets)
-        self.lives = SqlLives(writer, reader, self.secrets, clock)
+        self._serve(writer, reader, watch, boot, workers, member=MEMBER, tidied=self._vacuum)
 
     async def _prepare(self) -> None:
         """The shape of the tables; a server that is still starting is waited for."""
@@ -157,15 +119,6 @@ class PostgresStore:
             raise StoreError(
                 f"the key is dropped, and its table could not be vacuumed: {describe(error)}"
             ) from error
-
-    async def __aenter__(self) -> Self:
-        await self.open()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
 
 async def _warn(connection: Connection) -> None:

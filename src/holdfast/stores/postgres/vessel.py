@@ -10,9 +10,9 @@ from holdfast.stores.backup.snapshot import Row, Values
 from holdfast.stores.backup.tables import TABLES
 from holdfast.stores.postgres.connection import LOST, Connection, connect, describe, hang_up
 from holdfast.stores.postgres.dialect import said, translated
-from holdfast.stores.postgres.migrate import migrate, shipped
+from holdfast.stores.postgres.migrate import migrate
 from holdfast.stores.postgres.roll import GRACE_S, HELD, LOCKS, LOOK
-from holdfast.stores.postgres.snapshot import FAILED, PATIENT, SCHEMA, SHAPES
+from holdfast.stores.postgres.snapshot import FAILED, PATIENT, SCHEMA, SHAPES, steps_of
 
 ASIDE = f"{SCHEMA}_restoring"
 BEFORE = f"{SCHEMA}_before_"
@@ -37,8 +37,7 @@ class PostgresVessel:
             self._transaction = self._connection.transaction(isolation="read_committed")
             await self._transaction.start()
             await self._step_aside(self._connection)
-            steps = {number: step for number, step in shipped().items() if number <= SHAPES[shape]}
-            await migrate(self._connection, steps)
+            await migrate(self._connection, steps_of(shape))
             for table in TABLES:
                 await self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - what a step put there
         except FAILED as error:

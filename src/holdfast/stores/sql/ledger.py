@@ -128,7 +128,11 @@ class SqlLedger:
         try:
             answer = await asyncio.shield(claiming)
         except AmbiguousCommit:
-            answer = await self._claim_again(wish)
+            try:
+                answer = await self._claim_again(wish)
+            except StoreError:
+                self._left(wish, call)  # should it stand after all: nothing was sent, so nothing is unknown
+                raise
         except asyncio.CancelledError:
             # Only once it is over can it be given up: other jobs may overtake it.
             claiming.add_done_callback(lambda _: self._left(wish, call))
@@ -255,6 +259,9 @@ class SqlLedger:
         while forgotten := await self._writer.submit_long(EVERYWHERE, outcome.forget, self._moment()):
             total += forgotten
         return total
+
+    async def try_write(self) -> None:
+        await self._writer.submit(EVERYWHERE, False, outcome.trial, self._workers.id)
 
     async def count_lost_reads(self) -> int:
         here, now = self._boot.id, self._boot.now()

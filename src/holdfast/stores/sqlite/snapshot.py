@@ -2,8 +2,8 @@
 
 import sqlite3
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import closing
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -38,26 +38,29 @@ class SqliteSnapshot:
         return [name for _, name, *_ in await self.all(f"PRAGMA table_info({table})")]
 
     async def all(self, statement: str, values: Values = ()) -> list[Row]:
-        try:
+        with self._readable():
             return self._connection.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
-            raise self._unreadable(error) from error
 
     async def stream(self, statement: str, values: Values = ()) -> AsyncIterator[list[Row]]:
-        try:
-            with closing(self._connection.execute(statement, values)) as cursor:
-                while batch := cursor.fetchmany(BATCH):
-                    yield batch
-        except sqlite3.Error as error:
-            raise self._unreadable(error) from error
+        with self._readable():
+            cursor = self._connection.execute(statement, values)
+            batch = cursor.fetchmany(BATCH)
+        while batch:
+            yield batch
+            with self._readable():
+                batch = cursor.fetchmany(BATCH)
 
     async def close(self) -> None:
         self._connection.close()
         if self._copy is not None:
             self._copy.cleanup()
 
-    def _unreadable(self, error: sqlite3.Error) -> StoreError:
-        return StoreError(f"the database '{self._path}' cannot be read: {error}")
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StoreError(f"the database '{self._path}' cannot be read: {error}") from error
 
 
 def snapshot(path: Path) -> SqliteSnapshot:

@@ -7,21 +7,14 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from holdfast.model import defaults
 from holdfast.model.errors import StoreError
 from holdfast.ports import Clock
-from holdfast.stores.backup.lives import SqlLives
 from holdfast.stores.boot import Boot, SystemBoot
 from holdfast.stores.keyring import Keyring, root_secret
-from holdfast.stores.sql.approvals import SqlApprovals
-from holdfast.stores.sql.audit import SqlAudit
-from holdfast.stores.sql.bundles import SqlBundles
-from holdfast.stores.sql.controls import SqlControls
-from holdfast.stores.sql.ledger import SqlLedger
-from holdfast.stores.sql.tokens import SqlTokens
+from holdfast.stores.sql.store import SqlStore
+from holdfast.stores.sqlite.clock import agreed
 from holdfast.stores.sqlite.connection import LOCK_S, READ_LOCK_S, Connect, connect
 from holdfast.stores.sqlite.migrate import migrate
 from holdfast.stores.sqlite.reader import SqliteReader
@@ -35,18 +28,7 @@ log = logging.getLogger(__name__)
 MEMBER = "json_extract(r.body, '$.{}')"
 
 
-class SqliteStore:
-    """Its ports are there once it is open."""
-
-    ledger: SqlLedger
-    approvals: SqlApprovals
-    controls: SqlControls
-    audit: SqlAudit
-    bundles: SqlBundles
-    tokens: SqlTokens
-    lives: SqlLives
-    secrets: Keyring
-
+class SqliteStore(SqlStore):
     def __init__(
         self,
         path: Path,
@@ -58,34 +40,27 @@ class SqliteStore:
         workers: Workers | None = None,
         root: Callable[[], bytes] | None = None,
         connect: Connect = connect,
+        one_clock: bool = False,
     ) -> None:
+        """`one_clock`: the processes that have the store open agree on the time, whatever theirs say."""
+        beside = partial(root_secret, path.with_name(f"{path.name}.keys"))
+        super().__init__(root or beside, approval_s, boot, workers)
         self.path = path
-        self._connect = connect
         self.clock = clock
-        self._approval_s = approval_s
+        self._one_clock = one_clock
+        self._connect = connect
         self._lock_s = lock_s
-        self._boot = boot
-        self._workers = workers
-        self._root = root or partial(root_secret, path.with_name(f"{path.name}.keys"))
-        self._opened = AsyncExitStack()
-
-    async def open(self) -> None:
-        async with AsyncExitStack() as opening:  # what was opened is closed again if the rest fails
-            await self._open(opening)
-            self._opened = opening.pop_all()
 
     def listen(self, hear: Callable[[str], None]) -> None:
         """Files do not ring: other processes look again often enough."""
-
-    async def close(self) -> None:
-        """The writer first, so that everything submitted is still written."""
-        await self._opened.aclose()
 
     async def _open(self, opening: AsyncExitStack) -> None:
         try:
             workers = self._workers or self._own_worker(opening)  # first: nobody puts a backup in our place
             root = await asyncio.to_thread(self._prepare)
             boot = self._boot or SystemBoot()
+            if self._one_clock and isinstance(workers, LockedWorkers):
+                self.clock = agreed(workers.folder / "clock", self.clock, boot, workers.alone)
         except OSError as error:
             raise StoreError(f"the database '{self.path}' cannot be opened: {error}") from error
         tenant_keys = SqliteTenantKeys(self.path, self._connect)
@@ -98,24 +73,7 @@ class SqliteStore:
         writer.open()
         opening.push_async_callback(writer.close)
         watch = Watch(self.clock)
-        self.ledger = SqlLedger(writer, reader, self.secrets, self.clock, boot, workers, watch)
-        self.approvals = SqlApprovals(writer, reader, self.secrets, self.clock, self._approval_s, workers)
-        self.controls = SqlControls(writer, reader, self.clock)
-        self.audit = SqlAudit(
-            writer, reader, self.secrets, self.clock, workers, member=MEMBER, tidied=self._fold_log
-        )
-        self.bundles = SqlBundles(writer, reader, self.clock)
-        self.tokens = SqlTokens(writer, reader, self.secrets)
-        self.lives = SqlLives(writer, reader, self.secrets, self.clock)
-
-    async def __aenter__(self) -> Self:
-        await self.open()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
+        self._serve(writer, reader, watch, boot, workers, member=MEMBER, tidied=self._fold_log)
 
     def _prepare(self) -> bytes:
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -122,7 +122,10 @@ def _put_aside(path: Path, kept: Path) -> Path:
 
 
 def _folded(path: Path) -> bool:
-    """Fold the log back and do without one, which nobody can while somebody else has the file open."""
+    """Fold the log back and do without one, which nobody can while somebody else has the file open.
+
+    False for a file that is no database any more.
+    """
     try:
         with closing(connect(path, 0.0)) as connection:
             [(mode,)] = connection.execute("PRAGMA journal_mode = DELETE").fetchall()
@@ -130,7 +133,9 @@ def _folded(path: Path) -> bool:
         raise StoreError(f"somebody has '{path}' open ({error}); stop every process that uses it") from error
     except sqlite3.DatabaseError:
         return False
-    return bool(mode == "delete")
+    if mode != "delete":
+        raise StoreError(f"somebody has '{path}' open; stop every process that uses it")
+    return True
 
 
 def _sync(path: Path) -> None:

@@ -46,6 +46,14 @@ _INSERTS = {rows: f"INSERT INTO record VALUES {', '.join([_ROW] * rows)}" for ro
 """Several records in one statement; constant texts, so that each is prepared once."""
 
 
+_TIP = """
+SELECT seq, hash FROM (
+  SELECT seq, hash FROM record WHERE writer = ?1
+  UNION ALL SELECT seq, hash FROM chain_head WHERE tenant = '*' AND writer = ?1
+) ORDER BY seq DESC LIMIT 1
+"""
+
+
 class SqliteTransaction:
     """What jobs write with. Records wait in `pending` and go in together, last.
 
@@ -153,6 +161,7 @@ class SqliteWriter:
         self._lock_s = lock_s
         self._connect = connect
         self._chain = Chain(name)
+        self._chain_known = True  # a new name has no records yet
         self._waiting: deque[_Job] = deque()
         self._work: SimpleQueue[_Written | list[_Job] | None] = SimpleQueue()
         self._busy = False  # the connection is the thread's
@@ -259,6 +268,8 @@ class SqliteWriter:
         durable = any(job.durable for job in batch)
         try:
             transaction = self._begin(durable, lock_s)
+            self._find_tip()
+            mark = self._chain.mark()
             try:
                 answers: list[_Answer] = [
                     (job.future, _over(job.run(transaction, *job.arguments)), None) for job in batch
@@ -284,8 +295,8 @@ class SqliteWriter:
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             self._roll_back()
-            if not self._is_written(written.transaction.pending):
-                self._chain.reset(written.mark)
+            self._chain.reset(written.mark)
+            self._chain_known = False  # whether it went on, the next batch finds out
             failed = AmbiguousCommit(f"the store may not have taken the write: {error}")
             return _all_failed(written.batch, failed)
         return written.answers
@@ -337,16 +348,12 @@ class SqliteWriter:
         except sqlite3.Error:
             log.exception("a failed transaction could not be rolled back")
 
-    def _is_written(self, records: list[Record]) -> bool:
-        if not records:
-            return False
-        try:
-            found = self._connection.execute(
-                "SELECT 1 FROM record WHERE tenant = ? AND writer = ? AND seq = ?", records[-1][:3]
-            ).fetchall()
-        except sqlite3.Error:
-            return False
-        return bool(found)
+    def _find_tip(self) -> None:
+        """Where our chain ends: a commit that failed may have happened."""
+        if not self._chain_known:
+            tip = self._connection.execute(_TIP, (self._chain.writer,)).fetchone()
+            self._chain.reset((0, GENESIS) if tip is None else (tip[0], bytes(tip[1])))
+            self._chain_known = True
 
 
 def _over(job: Awaitable[Any]) -> Any:

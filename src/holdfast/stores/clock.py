@@ -1,0 +1,22 @@
+"""A machine that measures what passes, under a time of day that is not its own."""
+
+import asyncio
+from typing import Any
+
+from holdfast.ports import Clock
+
+
+class Passing:
+    """Whoever adds `now` is a clock."""
+
+    def __init__(self, machine: Clock) -> None:
+        self._machine = machine
+
+    def monotonic(self) -> float:
+        return self._machine.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._machine.sleep(seconds)
+
+    async def until(self, work: "asyncio.Future[Any]", seconds: float | None = None) -> bool:
+        return await self._machine.until(work, seconds)
