@@ -21,7 +21,7 @@ install: $(INSTALLED)  ## make .venv with the holdfast command, exactly as locke
 $(INSTALLED): pyproject.toml requirements.lock .ci/uv
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || .ci/uv venv --quiet --clear .venv
 	.ci/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
-	.ci/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	.ci/uv pip install --quiet --python $(BIN)/python --no-deps --editable . --editable ./faults
 	@touch $@
 
 run: install  ## serve the demo (CONFIG=file serves another)
@@ -57,4 +57,4 @@ docs: install  ## write the reference pages that are made from code
 
 clean:  ## remove the environment and every cache
 	rm -rf .venv .uv .peers build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests bench examples faults -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,6 @@
 """How does Holdfast come through faults beside other gateways? The public kit, with the peers as locked.
 
-    python -m bench.faults                           all of it, about three minutes
+    python -m bench.faults                           all of it, some minutes
     python -m bench.faults --gateway holdfast        what `holdfast-faults run` takes
 
 The kit is in `faults/`; this only installs the peers and tells it where they are.
