@@ -10,7 +10,7 @@ Every port has an implementation here or is shown by one: time stands still unti
 import asyncio
 import heapq
 import itertools
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,6 +19,9 @@ from holdfast.model.function import FunctionTool
 from holdfast.ports import Clock, Policy
 from holdfast.stores.memory import MemoryStore
 from holdfast.upstreams.function import FunctionUpstream
+
+_OUTSIDE_S = 0.001
+"""How long real things are left alone before they are looked at again."""
 
 
 class ManualClock:
@@ -29,6 +32,7 @@ class ManualClock:
         self._monotonic = 0.0
         self._alarms: list[tuple[float, int, asyncio.Future[None]]] = []
         self._order = itertools.count()
+        self._outside: list[Callable[[], bool]] = []
 
     def now(self) -> float:
         return self._wall
@@ -58,6 +62,17 @@ class ManualClock:
         """How many waits are under way; a test can wait for its subject to wait."""
         return sum(not alarm.done() for _, _, alarm in self._alarms)
 
+    def heed(self, busy: Callable[[], bool]) -> None:
+        """Time stands still while `busy()`: for what happens outside, such as an answer on its way."""
+        self._outside.append(busy)
+
+    async def quiet(self) -> None:
+        """Until everybody waits for time, for somebody else, or for the test."""
+        await settle_loop()
+        while any(busy() for busy in self._outside):
+            await asyncio.sleep(_OUTSIDE_S)
+            await settle_loop()
+
     async def advance(self, seconds: float) -> None:
         """Let `seconds` pass, waking sleepers in order and letting them run."""
         end = self._monotonic + seconds
@@ -66,9 +81,9 @@ class ManualClock:
             self._pass(at)
             if not alarm.done():
                 alarm.set_result(None)
-            await settle_loop()
+            await self.quiet()
         self._pass(end)
-        await settle_loop()
+        await self.quiet()
 
     async def drive(self, work: "asyncio.Future[Any]") -> None:
         """Let time pass, from one alarm to the next, until `work` is done.
@@ -78,7 +93,7 @@ class ManualClock:
         while not work.done():
             await asyncio.wait((work,), timeout=0.005)
             seen = self._waiting()
-            await settle_loop()
+            await self.quiet()
             if seen and seen == self._waiting() and not work.done():  # nobody moves: they wait for time
                 await self.advance(min(seen) - self._monotonic)
 

@@ -32,7 +32,7 @@ from holdfast.lifecycle import live, receive
 from holdfast.model import defaults
 from holdfast.model.approval import Answer, Approval
 from holdfast.model.call import Call, Principal, Proposal
-from holdfast.model.errors import Code, Forbidden, HoldfastError, NotFound, remedy
+from holdfast.model.errors import Code, Forbidden, HoldfastError, NotFound, StoreError, remedy
 from holdfast.model.fields import FieldError
 from holdfast.model.observation import Observation, Status
 from holdfast.model.operation import Operation
@@ -650,10 +650,15 @@ class Gateway:
 
     async def _keep_house(self) -> None:
         """Settle what dead workers left, obey cancellations, forget what is over."""
-        turn = 0
+        turn, well = 0, True
         while True:
             try:
                 await self.tidy(forget=turn % FORGET_EVERY == 0)
+                well = True
+            except StoreError as error:
+                if well:  # said once, however long the store is away
+                    log.error("housekeeping waits for the store: %s", error)
+                well = False
             except Exception:
                 log.exception("housekeeping failed; it is tried again")
             turn += 1

@@ -52,7 +52,7 @@ class Keyring:
         self._tenant_keys = tenant_keys if tenant_keys is not None else DictTenantKeys()
         self._macs: dict[tuple[str, str], hmac.HMAC] = {}
         self._nonces = Nonces()
-        self._data: dict[str, tuple[AESGCM, bytes]] = {}
+        self._data: dict[str, tuple[AESGCM, bytes, bytes]] = {}
         self._wrapped: dict[str, bytes] = {}
 
     def derive_key(self, tenant: str, parts: Sequence[str]) -> str:
@@ -64,12 +64,12 @@ class Keyring:
         return self._mac(tenant, "commitment", data)
 
     def seal(self, tenant: str, data: bytes) -> bytes:
-        cipher, associated = self._cipher(tenant)
+        cipher, associated, _ = self._cipher(tenant)
         nonce = self._nonces.next()
         return nonce + cipher.encrypt(nonce, data, associated)
 
     def unseal(self, tenant: str, sealed: bytes) -> bytes:
-        cipher, associated = self._cipher(tenant)
+        cipher, associated, _ = self._cipher(tenant)
         try:
             return cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], associated)
         except (InvalidTag, ValueError):
@@ -102,16 +102,17 @@ class Keyring:
             return False
         return True
 
-    def _cipher(self, tenant: str) -> tuple[AESGCM, bytes]:
+    def _cipher(self, tenant: str) -> tuple[AESGCM, bytes, bytes]:
         found = self._data.get(tenant)
         if found is None:
-            found = self._data[tenant] = (AESGCM(self._data_key(tenant)), _joined((tenant,)))
+            key = self._data_key(tenant)
+            found = self._data[tenant] = (AESGCM(key), _joined((tenant,)), key)
         return found
 
     def _commitment_key(self, tenant: str) -> bytes:
         """Of the tenant's data key, so that erasing it leaves nothing to guess commitments with."""
-        self._cipher(tenant)  # known from now on, so that its erasure is noticed
-        return _stretched(self._data_key(tenant), ("holdfast.key.1", "commitment", tenant))
+        _, _, key = self._cipher(tenant)  # known from now on, so that its erasure is noticed
+        return _stretched(key, ("holdfast.key.1", "commitment", tenant))
 
     def _data_key(self, tenant: str) -> bytes:
         wrapping, associated = AESGCM(self._derive(tenant, "wrap")), _joined((tenant,))

@@ -8,7 +8,6 @@ import asyncio
 import hashlib
 import logging
 import platform
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -19,7 +18,15 @@ from holdfast.model.errors import StoreError
 from holdfast.model.operation import Operation, OperationRef
 from holdfast.stores.postgres import roll
 from holdfast.stores.postgres.clock import DatabaseClock
-from holdfast.stores.postgres.connection import LOST, Connection, Patience, connect, describe, hang_up
+from holdfast.stores.postgres.connection import (
+    LOST,
+    Connection,
+    Patience,
+    connect,
+    describe,
+    elapsed,
+    hang_up,
+)
 from holdfast.stores.postgres.roll import Roll, Seen
 from holdfast.stores.postgres.transaction import CHANNEL
 
@@ -27,7 +34,10 @@ log = logging.getLogger(__name__)
 
 WANT, ENDED = "want", "ended"
 MOST_WANTED = 10_000
-BEAT_S = 5.0
+BEAT_S = 3.0
+"""A heartbeat that takes longer has failed; well within the time after which others take us for dead."""
+HURRY_S = 0.2
+"""How soon a server that is away is tried again."""
 RING_S = 1.0
 """Nobody who is about to wait is kept longer by the bell itself."""
 
@@ -42,6 +52,9 @@ class Bell:
         self._beating: asyncio.Task[None] | None = None
         self._wanted: dict[str, None] = {}  # in the order they came
         self._ringing = 0
+        self._hurry = asyncio.Event()
+        self._beaten_at = float("-inf")
+        self._next: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.rung: Callable[[str], None] = lambda what: None
         """Told of everything that was rung for, but for the ends of operations."""
         self.ended: Callable[[str], None] = lambda name: None
@@ -126,10 +139,20 @@ class Bell:
 
     # -- being alive -------------------------------------------------------------
 
+    async def refreshed(self, since: float) -> None:
+        """Until the last heartbeat began after `since`, and not long ago: the time and our place on the roll are
+        known anew.
+        """
+        while self._beaten_at <= since or elapsed() - self._beaten_at > roll.GRACE_S:
+            self._hurry.set()
+            beat = self._next
+            await asyncio.shield(beat)
+
     async def _keep_beating(self) -> None:
         well = True
         while True:
-            await asyncio.sleep(self._roll.heartbeat_s)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._hurry.wait(), self._roll.heartbeat_s if well else HURRY_S)
             try:
                 await self._beat()
             except (asyncpg.PostgresError, StoreError, *LOST) as error:
@@ -144,18 +167,27 @@ class Bell:
                 well = True
 
     async def _beat(self) -> None:
+        self._hurry.clear()
+        began = elapsed()
+        await self._tell_and_look()
+        self._beaten_at = began
+        if not self._next.done():
+            self._next.set_result(None)
+        self._next = asyncio.get_running_loop().create_future()
+
+    async def _tell_and_look(self) -> None:
         async with asyncio.timeout(BEAT_S), self._turn:
             connection = await self._registered()
             if self._clock is not None:
                 await self._clock.measure(connection)
-            asked_at = time.monotonic()
-            await connection.execute(roll.BEAT, self._roll.id)
+            asked_at = elapsed()
+            await connection.execute(roll.REGISTER, self._roll.id, platform.node())
             held = {lock for (lock,) in await connection.fetch(roll.HELD, roll.LOCKS)}
             rows = await connection.fetch(roll.LOOK)
-            await connection.execute(roll.FORGET, roll.KEPT_S)
-            self._roll.look(
-                {worker: Seen(silent, roll.lock_of(worker) in held) for worker, silent in rows}, asked_at
-            )
+            seen = {worker: Seen(seen_at, roll.lock_of(worker) in held) for worker, seen_at in rows}
+            gone = self._roll.look(seen, asked_at)
+            if gone:
+                await connection.execute(roll.FORGET, gone)
 
     async def _registered(self) -> Connection:
         if self._connection is None or self._connection.is_closed():
@@ -163,9 +195,10 @@ class Bell:
             self._connection = None
             connection = await connect(self._url, settings={"holdfast.tenant": "*"})
             try:
-                await connection.execute(roll.REGISTER, self._roll.id, platform.node())
                 await connection.execute(
-                    "SELECT pg_advisory_lock($1::int, $2::int)", roll.LOCKS, roll.lock_of(self._roll.id)
+                    "SELECT pg_advisory_lock_shared($1::int, $2::int)",
+                    roll.LOCKS,
+                    roll.lock_of(self._roll.id),
                 )
                 await connection.add_listener(CHANNEL, self._heard)
             except BaseException:

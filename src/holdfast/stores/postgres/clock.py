@@ -13,6 +13,7 @@ from holdfast.stores.postgres.connection import Connection
 log = logging.getLogger(__name__)
 
 WORTH_TELLING_S = 2.0
+DOUBTFUL_S = 0.5
 _NOW = "SELECT extract(epoch FROM clock_timestamp())::float8"
 
 
@@ -25,7 +26,10 @@ class DatabaseClock(Passing):
         """The server looked at its clock somewhere between the question and the answer."""
         asked = self._machine.monotonic()
         said = await connection.fetchval(_NOW)
-        ahead = said - (asked + self._machine.monotonic()) / 2
+        answered = self._machine.monotonic()
+        if self._ahead is not None and answered - asked > DOUBTFUL_S:
+            return  # too vague to be better than what is known
+        ahead = said - (asked + answered) / 2
         if self._ahead is not None and abs(ahead - self._ahead) > WORTH_TELLING_S:
             log.warning(
                 "the database's clock moved by %.1f s; leases and windows move with it", ahead - self._ahead

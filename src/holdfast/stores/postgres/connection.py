@@ -34,6 +34,9 @@ SETTINGS = {
     "tcp_keepalives_idle": "30",
     "tcp_keepalives_interval": "10",
     "tcp_keepalives_count": "3",
+    # Where an answer is on its way keepalives do not run, and the kernel would try for a quarter of an hour.
+    "tcp_user_timeout": "60000",
+    "standard_conforming_strings": "on",  # literals are quoted for it
     "jit": "off",
 }
 
@@ -83,6 +86,14 @@ async def hang_up(connection: Connection) -> None:
         await connection.close(timeout=1.0)
     except LOST:
         connection.terminate()
+
+
+def elapsed() -> float:
+    """Seconds that passed, those included in which the machine slept."""
+    return time.clock_gettime(_PASSED)
+
+
+_PASSED: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Patience:

@@ -7,7 +7,8 @@ happened: the last record of the transaction tells, for its place in the chain i
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+import random
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
 import asyncpg
@@ -21,6 +22,7 @@ from holdfast.stores.postgres.connection import (
     Patience,
     connect,
     describe,
+    elapsed,
     hang_up,
 )
 from holdfast.stores.postgres.dialect import quoted
@@ -33,6 +35,13 @@ log = logging.getLogger(__name__)
 TRIES = 8
 """How often a job that meets others is run before it is given up."""
 
+MEETING_S = 0.01
+"""Those that met wait for a moment each before they try again, so that they do not meet again."""
+
+# What the server calls safe may be less than a commit that survives a power cut; more than that stays.
+_SAFELY = """
+SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
+"""
 _TIP = """
 SELECT seq, hash FROM (
   (SELECT seq, hash FROM record WHERE writer = $1 ORDER BY seq DESC LIMIT 1)
@@ -61,35 +70,48 @@ class _Doubt(Exception):
 
 
 class Lane:
-    def __init__(self, url: str, name: str) -> None:
+    def __init__(
+        self, url: str, name: str, refreshed: Callable[[float], Awaitable[None]] | None = None
+    ) -> None:
+        """`refreshed` waits until what the store knows of the time and of this worker is newer than a moment:
+        whoever lost a connection may have been away for hours.
+        """
         self.chain = Chain(name)
         self._url = url
+        self._refreshed = refreshed or _at_once
+        self._lost_at = elapsed()
         self._connection: Connection | None = None
         self._chain_known = True  # a new name has no records yet
 
     async def run(self, job: Job) -> Any:
         """What the job answers once it is committed."""
-        tries = 0
-        doubt: _Doubt | None = None
+        tries, patience = 0, job.patience
+        doubts: list[_Doubt] = []
         while True:
             try:
-                connection = await self._connected(job.patience)
-                if doubt is not None and await self._happened(connection, doubt):
-                    return doubt.answer
-                doubt = None
-                return await self._write(connection, job)
+                async with asyncio.timeout(max(patience.left, 0.1)):
+                    connection = await self._connected(patience)
+                    for doubt in doubts:
+                        if await self._happened(connection, doubt):
+                            return doubt.answer
+                    return await self._write(connection, job)
             except CONFLICTS as error:
                 tries += 1
-                if tries == TRIES or job.patience.left <= 0:
-                    raise StoreError(f"the store did not take the write: {describe(error)}") from error
-            except _Doubt as error:
-                doubt = await self._doubted(error, job.patience)
+                if tries == TRIES or patience.left <= 0:
+                    raise _over(f"{describe(error)}", doubts) from error
+                await asyncio.sleep(random.uniform(0, MEETING_S * tries))
+            except _Doubt as doubt:
+                doubts.append(await self._doubted(doubt, patience))
             except LOST as error:
                 await self.drop()
-                await self._wait(job.patience, error, doubt)
+                await _wait(patience, error, doubts)
+            except asyncpg.PostgresError as error:
+                await self.drop()
+                raise _over(describe(error), doubts) from error
 
     async def drop(self) -> None:
         """Let go of the connection; the next job makes another."""
+        self._lost_at = elapsed()
         if self._connection is not None:
             connection, self._connection = self._connection, None
             await hang_up(connection)
@@ -99,6 +121,8 @@ class Lane:
     async def _connected(self, patience: Patience) -> Connection:
         if self._connection is None or self._connection.is_closed():
             self._connection = await connect(self._url, max(patience.left, 0.1))
+            await self._connection.execute(_SAFELY)
+            await self._refreshed(self._lost_at)
             # A server that crashed takes back what was not durable, told or not: our chain may be shorter.
             self._chain_known = self._chain_known and not self.chain.mark()[0]
         if not self._chain_known:
@@ -122,9 +146,9 @@ class Lane:
         mark = record.seq - 1, record.prev
         try:
             taken = await connection.fetchval(statement, *values)
-        except LOST as error:
+        except (*LOST, asyncio.CancelledError) as error:
             raise _Doubt(record, answer, error) from error
-        except BaseException as error:
+        except Exception as error:
             self._back_to(mark, error)
             if _goes_on(error):
                 raise
@@ -150,9 +174,12 @@ class Lane:
                 raise
             raise StoreError(f"the store did not take the write: {describe(error)}") from error
         try:
-            await connection.execute("COMMIT")
+            ended = await connection.execute("COMMIT")
         except BaseException as error:
             raise _Doubt(transaction.pending[-1] if transaction.pending else None, answer, error) from error
+        if ended != "COMMIT":  # what a failed transaction answers
+            self.chain.reset(mark)
+            raise StoreError("the store did not take the write: the transaction had failed")
         return answer
 
     async def _roll_back(self, connection: Connection) -> None:
@@ -168,16 +195,8 @@ class Lane:
         await self.drop()
         if doubt.record is None:
             raise AmbiguousCommit(f"the store may not have taken the write: {doubt}") from doubt
-        await self._wait(patience, doubt, doubt)
+        await _wait(patience, doubt, [doubt])
         return doubt
-
-    async def _wait(self, patience: Patience, error: BaseException, doubt: _Doubt | None) -> None:
-        try:
-            await patience.wait(error)
-        except StoreError as over:
-            if doubt is None:
-                raise
-            raise AmbiguousCommit(f"the store may not have taken the write: {over}") from error
 
     async def _happened(self, connection: Connection, doubt: _Doubt) -> bool:
         """If its place is still free the job is run again there; should the lost one come in after all, the
@@ -197,6 +216,26 @@ class Lane:
         row = await _asked(connection, _TIP, self.chain.writer)
         self.chain.reset((0, GENESIS) if row is None else (row[0], bytes(row[1])))
         self._chain_known = True
+
+
+async def _at_once(moment: float) -> None:
+    """There is nothing to wait for."""
+
+
+async def _wait(patience: Patience, error: BaseException, doubts: Sequence[_Doubt]) -> None:
+    try:
+        await patience.wait(error)
+    except StoreError as over:
+        if not doubts:
+            raise
+        raise _over(str(over), doubts) from error
+
+
+def _over(why: str, doubts: Sequence[_Doubt]) -> StoreError:
+    """There is no more time; a commit that may still happen is another matter than none."""
+    if doubts:
+        return AmbiguousCommit(f"the store may not have taken the write: {why}")
+    return StoreError(f"the store did not take the write: {why}")
 
 
 async def _asked(connection: Connection, query: str, *values: object) -> asyncpg.Record | None:

@@ -22,25 +22,35 @@ INSERT INTO worker
 SELECT '*', $1, $2, now, now FROM (SELECT extract(epoch FROM clock_timestamp()) AS now) AS clock
 ON CONFLICT (tenant, id) DO UPDATE SET seen_at = excluded.seen_at
 """
-BEAT = "UPDATE worker SET seen_at = extract(epoch FROM clock_timestamp()) WHERE tenant = '*' AND id = $1"
 LEAVE = "DELETE FROM worker WHERE tenant = '*' AND id = $1"
-LOOK = "SELECT id, extract(epoch FROM clock_timestamp())::float8 - seen_at FROM worker WHERE tenant = '*'"
+LOOK = "SELECT id, seen_at FROM worker WHERE tenant = '*'"
 HELD = """
 SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
   AND classid = $1::bigint::oid
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
-FORGET = "DELETE FROM worker WHERE tenant = '*' AND seen_at < extract(epoch FROM clock_timestamp()) - $1"
+FORGET = "DELETE FROM worker WHERE tenant = '*' AND id = ANY ($1)"
 KEPT_S = 86_400.0
+"""How long the row of a dead worker is kept."""
 
 
 def lock_of(worker: str) -> int:
-    """The number of a worker's lock; two that share one are both alive while either is."""
+    """The number of a worker's lock. It is taken shared: nobody waits for it, not for a connection that the
+    server has not missed yet, and two workers with one number are both alive while either is.
+    """
     return zlib.crc32(worker.encode()) & 0x7FFFFFFF
 
 
 class Seen(NamedTuple):
-    silent_s: float
+    beat: float
+    """The server's time at its last heartbeat: not compared with any other time, but it changes."""
+    locked: bool
+
+
+class _Heard(NamedTuple):
+    beat: float
+    at: float
+    """When we first saw this beat, on our own clock: the server's may be set."""
     locked: bool
 
 
@@ -52,21 +62,29 @@ class Roll:
         self.heartbeat_s = heartbeat_s
         self._grace_s = GRACE * heartbeat_s
         self._monotonic = monotonic
-        self._seen: Mapping[str, Seen] = {}
+        self._heard: dict[str, _Heard] = {}
         self._looked_at: float | None = None
         self._listening_since: float | None = None
         self._asked: dict[str, float] = {}
 
-    def look(self, seen: Mapping[str, Seen], asked_at: float) -> None:
-        """The roll as it was no earlier than `asked_at`."""
-        self._seen, self._looked_at = seen, asked_at
+    def look(self, seen: Mapping[str, Seen], asked_at: float) -> list[str]:
+        """The roll as it was no earlier than `asked_at`; who on it can be forgotten."""
+        before, self._looked_at = self._heard, asked_at
+        self._heard = {
+            name: _Heard(beat, before[name].at, locked)
+            if name in before and before[name].beat == beat
+            else _Heard(beat, asked_at, locked)
+            for name, (beat, locked) in seen.items()
+        }
         if self._listening_since is None:
             self._listening_since = asked_at
         self._asked = {worker: at for worker, at in self._asked.items() if worker not in seen}
+        return [name for name, it in self._heard.items() if not it.locked and asked_at - it.at > KEPT_S]
 
     def lost(self) -> None:
         """The server is away: nothing that is not heard now means anything."""
         self._looked_at = self._listening_since = None
+        self._heard.clear()
         self._asked.clear()
 
     def alive(self, worker: str) -> bool:
@@ -77,9 +95,9 @@ class Roll:
         now = self._monotonic()
         if self._listening_since is None or now - self._listening_since < self._grace_s:
             return True
-        seen = self._seen.get(name)
-        if seen is not None:
-            return seen.locked or seen.silent_s < self._grace_s
+        heard = self._heard.get(name)
+        if heard is not None:
+            return heard.locked or now - heard.at < self._grace_s
         asked = self._asked.setdefault(name, now)  # it may have come after the last look
         return self._looked_at is None or self._looked_at < asked
 
@@ -87,5 +105,5 @@ class Roll:
         """The first of those that were heard of; a stopped one hands over by its silence."""
         if self._looked_at is None:
             return False
-        fresh = (name for name, seen in self._seen.items() if seen.silent_s < FRESH * self.heartbeat_s)
-        return min(fresh, default=self.id) >= self.id
+        fresh = self._looked_at - FRESH * self.heartbeat_s
+        return min((name for name, it in self._heard.items() if it.at > fresh), default=self.id) >= self.id

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import secrets
-import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
@@ -16,7 +15,15 @@ from holdfast.stores.boot import Boot
 from holdfast.stores.keyring import Keyring
 from holdfast.stores.postgres.bell import Bell
 from holdfast.stores.postgres.clock import DatabaseBoot, DatabaseClock
-from holdfast.stores.postgres.connection import LOST, Connection, Patience, connect, describe, hang_up
+from holdfast.stores.postgres.connection import (
+    LOST,
+    Connection,
+    Patience,
+    connect,
+    describe,
+    elapsed,
+    hang_up,
+)
 from holdfast.stores.postgres.migrate import migrate
 from holdfast.stores.postgres.reader import PostgresReader
 from holdfast.stores.postgres.roll import HEARTBEAT_S, Roll
@@ -76,7 +83,7 @@ class PostgresStore(SqlStore):
         await asyncio.to_thread(self.secrets.check)
         kept = None if self._boot is not None else DatabaseClock(self._machine)
         self.clock = clock = kept or self._machine
-        roll = Roll(f"w_{secrets.token_hex(8)}", time.monotonic, self._heartbeat_s)
+        roll = Roll(f"w_{secrets.token_hex(8)}", elapsed, self._heartbeat_s)
         self.bell = bell = Bell(self.url, roll, kept)
         await bell.open(Patience(OPEN_S))
         opening.push_async_callback(bell.close)
@@ -84,7 +91,7 @@ class PostgresStore(SqlStore):
         boot = self._boot or DatabaseBoot(clock)
         reader = PostgresReader(self.url)
         opening.push_async_callback(reader.close)
-        writer = PostgresWriter(self.url, workers.id, self._lanes)
+        writer = PostgresWriter(self.url, workers.id, self._lanes, refreshed=bell.refreshed)
         opening.push_async_callback(writer.close)
         self._parts = (bell, reader, writer)
         watch = Watch(clock, bell)

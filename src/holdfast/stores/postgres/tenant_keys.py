@@ -12,9 +12,11 @@ from typing import Any, TypeVar
 import asyncpg
 
 from holdfast.model.errors import StoreError
-from holdfast.stores.postgres.connection import LOST, Connection, connect, describe, hang_up
+from holdfast.stores.postgres.connection import LOST, Connection, connect, describe, elapsed, hang_up
 
 ANSWER_S = 3.0
+SILENT_S = 1.0
+"""After a question without an answer nobody else is kept waiting for one."""
 
 T = TypeVar("T")
 
@@ -26,6 +28,7 @@ class PostgresTenantKeys:
     def __init__(self, url: str) -> None:
         self._url = url
         self._connection: Connection | None = None
+        self._silent_until = 0.0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="holdfast-keys", daemon=True)
         self._thread.start()
@@ -37,6 +40,7 @@ class PostgresTenantKeys:
         return self._wait(self._keep(tenant, wrapped), f"the key of tenant '{tenant}' cannot be kept")
 
     def close(self) -> None:
+        self._silent_until = 0.0
         self._wait(self._hang_up(), "the connection for keys cannot be closed")
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -63,11 +67,16 @@ class PostgresTenantKeys:
             await hang_up(self._connection)
 
     def _wait(self, work: Coroutine[Any, Any, T], failed: str) -> T:
+        if elapsed() < self._silent_until:
+            work.close()
+            raise StoreError(f"{failed}: the database has just not answered")
         asked = asyncio.run_coroutine_threadsafe(self._guarded(work), self._loop)
         try:
             return asked.result(ANSWER_S + 1)
         except (asyncpg.PostgresError, *LOST) as error:
             asked.cancel()
+            if isinstance(error, TimeoutError):
+                self._silent_until = elapsed() + SILENT_S
             raise StoreError(f"{failed}: {describe(error)}") from error
 
     async def _guarded(self, work: Coroutine[Any, Any, T]) -> T:

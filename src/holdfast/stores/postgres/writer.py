@@ -21,9 +21,15 @@ Ts = TypeVarTuple("Ts")
 
 
 class PostgresWriter:
-    def __init__(self, url: str, name: str, lanes: int = LANES, patience_s: float = PATIENCE_S) -> None:
-        self._url = url
-        self._lanes = [Lane(url, f"{name}.{number}") for number in range(lanes)]
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        lanes: int = LANES,
+        patience_s: float = PATIENCE_S,
+        refreshed: Callable[[float], Awaitable[None]] | None = None,
+    ) -> None:
+        self._lanes = [Lane(url, f"{name}.{number}", refreshed) for number in range(lanes)]
         self._free = list(reversed(self._lanes))
         self._waiting: deque[Job] = deque()
         self._working: set[asyncio.Task[None]] = set()

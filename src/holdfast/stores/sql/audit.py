@@ -26,6 +26,8 @@ FROM tree_leaf l JOIN record r USING (tenant, writer, seq)
 WHERE l.tenant = ? AND l.at >= ? AND r.kind = 'intent' GROUP BY 1, 2, 3, 4 ORDER BY 1, 3, 4
 """
 CHECKPOINT = "SELECT note FROM tree_checkpoint WHERE tenant = '*' AND size > ? ORDER BY size DESC LIMIT 1"
+REOPEN_S = 60.0
+"""Between two looks for records of writers that were thought to be over."""
 ROUNDS = 40
 """Batches one look takes at most; what is left waits for the next look."""
 
@@ -51,9 +53,13 @@ class SqlAudit:
         self._usage = USAGE.format(**{name: member.format(name) for name in ("tool", "caller", "agent")})
         self._tidied = tidied
         self._tree = Tree(self._read)
+        self._reopened_at = clock.monotonic()
 
     async def sequence(self) -> int:
         total = 0
+        if self._clock.monotonic() - self._reopened_at >= REOPEN_S:
+            self._reopened_at = self._clock.monotonic()
+            await self._writer.submit(EVERYWHERE, False, sequencer.reopen)
         for _ in range(ROUNDS):
             [(waiting,)] = await self._read(sequencer.WAITING)
             if not waiting:

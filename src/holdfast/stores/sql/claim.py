@@ -9,7 +9,7 @@ from holdfast.model.stage import PolicyVersion, ReserveBudget, Stage, TakeRate, 
 from holdfast.ports import Denied
 from holdfast.stores.denial import grant_denied, outdated, rate_denied, why_unusable
 from holdfast.stores.halted import EVERYWHERE, halted
-from holdfast.stores.rate import SLACK_S, wait_ms
+from holdfast.stores.rate import AHEAD_S, SLACK_S, wait_ms
 from holdfast.stores.sql import budgets
 from holdfast.stores.sql.budgets import Holder
 from holdfast.stores.sql.engine import Row, Transaction, Withdrawn
@@ -44,8 +44,8 @@ TAKE_RATE = """
 INSERT INTO rate (tenant, bucket, tat)
 VALUES (?1, ?2, CAST(?3 AS DOUBLE PRECISION) + CAST(?4 AS DOUBLE PRECISION))
 ON CONFLICT (tenant, bucket) DO UPDATE
-SET tat = CASE WHEN rate.tat BETWEEN ?3 AND ?3 + ?5 + ?6 THEN rate.tat ELSE ?3 END + ?4
-WHERE CASE WHEN rate.tat BETWEEN ?3 AND ?3 + ?5 + ?6 THEN rate.tat ELSE ?3 END + ?4 - ?3 - ?5 <= ?6
+SET tat = CASE WHEN rate.tat BETWEEN ?3 AND ?3 + ?5 + ?7 THEN rate.tat ELSE ?3 END + ?4
+WHERE CASE WHEN rate.tat BETWEEN ?3 AND ?3 + ?5 + ?7 THEN rate.tat ELSE ?3 END + ?4 - ?3 - ?5 <= ?6
 RETURNING tat
 """
 READ_RATE = "SELECT tat FROM rate WHERE tenant = ? AND bucket = ?"
@@ -101,7 +101,7 @@ async def claim(transaction: Transaction, wish: Claim) -> Won | Lost | Denied | 
     if won is not None and won.epoch > 1:
         await budgets.start_over(transaction, wish.tenant, call_id)
     holder = wish.holder._replace(call_id=call_id)
-    for gate, stage in wish.staged:
+    for gate, stage in sorted(wish.staged, key=_order):
         if denied := await _write(transaction, gate, stage, wish, holder):
             raise Withdrawn(denied)
     transaction.record(wish.tenant, call_id, "intent", wish.now, wish.intent)
@@ -124,6 +124,17 @@ async def _lost(transaction: Transaction, wish: Claim, ref: OperationRef) -> Won
     return Lost(row)
 
 
+def _order(staged: tuple[str, Stage]) -> tuple[int, bool, str]:
+    """Everybody takes what is shared in one order, so that no two wait for each other."""
+    match staged[1]:
+        case ReserveBudget(bucket=bucket):
+            return 0, False, bucket.name
+        case TakeRate(shared=shared, bucket=name):
+            return 1, shared, name
+        case _:
+            return 2, False, ""
+
+
 async def _write(
     transaction: Transaction, gate: str, stage: Stage, wish: Claim, holder: Holder
 ) -> Denied | None:
@@ -140,7 +151,7 @@ async def _write(
 
 async def _take_rate(transaction: Transaction, gate: str, stage: TakeRate, wish: Claim) -> Denied | None:
     interval, tenant = stage.per_s / stage.calls, EVERYWHERE if stage.shared else wish.tenant
-    parameters = (tenant, stage.bucket, wish.now, interval, stage.per_s, SLACK_S)
+    parameters = (tenant, stage.bucket, wish.now, interval, stage.per_s, SLACK_S, AHEAD_S)
     if await transaction.one(TAKE_RATE, parameters) is not None:
         return None
     [(tat,)] = await transaction.all(READ_RATE, (tenant, stage.bucket))

@@ -48,6 +48,7 @@ WHERE tenant = ? AND principal = ? AND tool = ? AND key = ? AND answer = 'PENDIN
 """
 NOW = "SELECT state, epoch, nonce FROM operation WHERE tenant = ? AND principal = ? AND tool = ? AND key = ?"
 
+# The conditions stand twice: an operation that was claimed again in the meantime is looked at once more.
 FORGET_BATCH = 500
 """Operations forgotten in one transaction: others want the writer too."""
 FORGET_THIS_BOOT = """
@@ -55,6 +56,7 @@ UPDATE operation SET payload = NULL, outcome = NULL, attendant = NULL
 WHERE (tenant, principal, tool, key) IN (
   SELECT tenant, principal, tool, key FROM operation
   WHERE payload IS NOT NULL AND finished_boot_id = ?1 AND forget_boot <= ?2 LIMIT ?3)
+  AND payload IS NOT NULL AND finished_boot_id = ?1 AND forget_boot <= ?2
 """
 FORGET_OTHER_BOOTS = """
 UPDATE operation SET payload = NULL, outcome = NULL, attendant = NULL
@@ -62,6 +64,7 @@ WHERE (tenant, principal, tool, key) IN (
   SELECT tenant, principal, tool, key FROM operation
   WHERE payload IS NOT NULL AND finished_boot_id IS NOT NULL AND finished_boot_id <> ?1
     AND finished_at + window_s <= ?2 LIMIT ?3)
+  AND payload IS NOT NULL AND finished_boot_id <> ?1 AND finished_at + window_s <= ?2
 """
 CANCEL_KEPT_S = 3600.0
 """A cancellation nobody could obey any more is dropped after this long."""

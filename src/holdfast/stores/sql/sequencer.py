@@ -40,6 +40,12 @@ _ADD_NODE = "INSERT INTO tree_node VALUES ('*', ?, ?, ?)"
 _MOVE_HEAD = "UPDATE chain_head SET seq = ?, hash = ?, open = ? WHERE tenant = '*' AND writer = ?"
 _STOP = "UPDATE chain_head SET fault = ? WHERE tenant = '*' AND writer = ?"
 
+# A writer that was taken for dead may have written on, or something of it was committed late.
+_REOPEN = """
+UPDATE chain_head SET open = 1 WHERE open = 0 AND fault = '' AND EXISTS (
+  SELECT 1 FROM record r WHERE r.writer = chain_head.writer AND r.seq > chain_head.seq)
+"""
+
 _PRUNED = "SELECT leaf FROM tree_pruned WHERE tenant = ?"
 _OLDEST = (
     "SELECT leaf, seq, at, writer FROM tree_leaf WHERE tenant = ? AND leaf > ? AND leaf < ?"
@@ -118,6 +124,12 @@ async def append(transaction: Transaction, tree: Tree, batch: Sequence[Record]) 
     made = [node for record in batch for node in frontier.append(leaf_hash(record.hash))[1:]]
     await transaction.many(_ADD_LEAF, places)
     await transaction.many(_ADD_NODE, made)
+
+
+async def reopen(transaction: Transaction) -> int:
+    """Take up the chains again that have more than was thought."""
+    await transaction.alone("sequencer")
+    return await transaction.run(_REOPEN)
 
 
 def _fault(record: Record, seq: int, head: bytes) -> str | None:

@@ -51,6 +51,11 @@ class SqliteStore(SqlStore):
         self._connect = connect
         self._lock_s = lock_s
 
+    @property
+    def idle(self) -> bool:
+        """Nobody waits for the disk."""
+        return self._writer.idle
+
     def listen(self, hear: Callable[[str], None]) -> None:
         """Files do not ring: other processes look again often enough."""
 

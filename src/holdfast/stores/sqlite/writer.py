@@ -180,6 +180,11 @@ class SqliteWriter:
         self._idle.set()
         self._thread.start()
 
+    @property
+    def idle(self) -> bool:
+        """Nothing is being written."""
+        return self._idle.is_set()
+
     async def close(self) -> None:
         """Everything submitted so far is still written and answered."""
         if not self._closed:
