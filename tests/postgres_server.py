@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +25,10 @@ ROLE = "holdfast"
 _QUICK = {"fsync": "off", "full_page_writes": "off", "autovacuum": "off"}
 """A machine that loses power loses these; a stopped server does not, commits are still written in time."""
 _SMALL = {"shared_buffers": "32MB", "max_connections": "200", "io_method": "sync", "max_wal_size": "256MB"}
+
+_LOOK_S = 0.001
+_RECOVERY_S = 10.0
+"""A server that has nothing to recover by then has nothing to recover."""
 
 _WATCH = """
 import shutil, subprocess, sys
@@ -97,6 +102,18 @@ class Postgres:
         if new:
             self._sql(f"CREATE ROLE {ROLE} LOGIN", f"CREATE DATABASE {ROLE} OWNER {ROLE}")
 
+    def start_and_stop_immediate(self) -> bool:
+        """Stop it as soon as it begins to recover; whether it was in the middle of that."""
+        log = self.folder / "log"
+        before = log.stat().st_size
+        self._run("pg_ctl", "start", "-W", "-D", f"{self.folder}/data", "-l", str(log))
+        end = time.monotonic() + _RECOVERY_S
+        while "redo starts" not in _said_since(log, before) and time.monotonic() < end:
+            time.sleep(_LOOK_S)  # it tells nobody but its log
+        self.stop_immediate()
+        said = _said_since(log, before)
+        return "redo starts" in said and "ready to accept" not in said
+
     def stop_immediate(self) -> None:
         """As if it were killed: no checkpoint, clients are cut off, the next start recovers."""
         self._run("pg_ctl", "stop", "-m", "immediate", "-D", f"{self.folder}/data")
@@ -158,6 +175,12 @@ class Postgres:
     def _log(self) -> str:
         log = self.folder / "log"
         return log.read_text(errors="replace")[-2000:] if log.exists() else ""
+
+
+def _said_since(log: Path, before: int) -> str:
+    with log.open("rb") as file:
+        file.seek(before)
+        return file.read().decode(errors="replace")
 
 
 def _installed() -> Path:

@@ -27,7 +27,6 @@ class Requirement:
 PENDING = "built in this milestone, test pending"
 GOVERNED = "comes with the milestone 'Governed'"
 MCP = "comes with the milestone 'MCP on both sides'"
-PROCESSES = "comes with the milestone 'Many processes'"
 SPEED = "comes with the milestone 'Speed'"
 IDENTITY = "comes with the milestone 'Identity'"
 PEOPLE = "comes with the milestone 'People'"
@@ -194,14 +193,14 @@ CLAUSES = (
     # 22. test kit
     Requirement("TST-1", "holdfast test runs unit cases, behavioural contracts and chaos scenarios with a deploy-gate exit code", deferred=LATER),
     Requirement("TST-2", "contract inference: a tool watched in a sandbox gets a proposed contract with confidence", deferred=LATER),
-    Requirement("TST-3", "a public effect-correctness kit that runs against any MCP gateway", deferred=PROCESSES),
+    Requirement("TST-3", "a public effect-correctness kit that runs against any MCP gateway"),
     Requirement("TST-4", "each known failure mode and anti-pattern has one named test that proves its mitigation", deferred=LATER),
     # 23. people
     Requirement("PPL-1", "the CLI covers the work, shows progress, and every error says what to do next", partial="wrap, chain and test come with their milestones"),
     Requirement("PPL-2", "a web console for approvals, calls, catalog, chains, audit, policy and costs, tested in a browser", deferred=PEOPLE),
     Requirement("PPL-3", "docs: a first governed call in five minutes, generated reference, every example executed", partial="tutorial, how-tos, generated reference and explanation of what is built"),
     Requirement("PPL-4", "halt and resume, cancel, settle, hot reload, observe-only roll-out, key rotation", partial="settle, halt, resume and cancel only; reload, observe-only and rotation come later"),
-    Requirement("PPL-5", "a restored store refuses writes until what happened since is settled; upgrade rules are tested", deferred=PROCESSES),
+    Requirement("PPL-5", "a restored store refuses writes until what happened since is settled; upgrade rules are tested"),
     Requirement("PPL-6", "several stdio processes and a server share one database; the answer prints the command to approve"),
     # 24. decisions already taken
     Requirement("DEC-1", "gates stage their writes; begin and finish of the ledger are one transaction each; a failed write is its gate's refusal"),

@@ -10,12 +10,10 @@ from holdfast import Gateway
 from holdfast.model.function import toolset
 from holdfast.records.chain import Record
 from holdfast.stores.memory import MemoryStore
-from holdfast.stores.memory.store import OneBoot
-from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.system import RandomIds
 from holdfast.testing import ManualClock
 from holdfast.upstreams.function import FunctionUpstream
-from tests.stores.world import read_records
+from tests.stored import durable, records
 
 OpenAgain = Callable[..., AbstractAsyncContextManager[Gateway]]
 
@@ -25,7 +23,7 @@ class House:
 
     def __init__(self, kind: str, folder: Path, clock: ManualClock | None = None) -> None:
         self.clock = clock or ManualClock()
-        self._file = folder / "house.db" if kind == "sqlite" else None
+        self._kind, self._folder = kind, folder
         self._memory = MemoryStore(self.clock)
 
     @asynccontextmanager
@@ -36,8 +34,8 @@ class House:
         upstreams = {"test": FunctionUpstream(tools)}
         async with AsyncExitStack() as stack:
             kept: Any = self._memory
-            if self._file is not None:
-                store = SqliteStore(self._file, self.clock, boot=OneBoot(self.clock), workers=AllAlive())
+            if self._kind != "memory":
+                store = durable(self._kind, self._folder, self.clock, workers=AllAlive())
                 kept = await stack.enter_async_context(store)
             opened = Gateway.assemble(
                 config or {}, kept, upstreams, clock=self.clock, ids=RandomIds(), **ports
@@ -48,7 +46,7 @@ class House:
                 await opened.close()
 
     def records(self) -> list[Record]:
-        return self._memory.records if self._file is None else list(read_records(self._file))
+        return self._memory.records if self._kind == "memory" else records(self._kind, self._folder)
 
     def alarms(self) -> list[Record]:
         return [record for record in self.records() if record.kind == "security"]

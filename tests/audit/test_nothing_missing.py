@@ -3,9 +3,10 @@
 import os
 import resource
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from holdfast import config as configuration
 from holdfast.gateway import auditing, logfile
 from holdfast.model.function import FunctionTool
 from holdfast.records.report import Report
-from holdfast.stores.sqlite.log import opened
+from holdfast.stores.log import opened
 from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.system import RandomIds, SystemClock
 from holdfast.upstreams.function import FunctionUpstream
@@ -27,36 +28,46 @@ from tests.requirements import requirement
 from tests.soak.effects import counting
 from tests.soak.server import ROOT
 from tests.soak.storm import Plan, Storm
+from tests.stored import asked, place, url_of
 
 STORM = Plan(processes=2, keys=60, deliveries=3, in_flight=4, kills=4, stops=1, stop_s=1.0)
 
 
 def verified(config: configuration.Config) -> Report:
     outside = auditing.checkpoint_path(config)
-    return logfile.verify(config.store_path, outside, auditing.notary(config).verifier)
+    return logfile.verify(logfile.place(config), outside, auditing.notary(config).verifier)
 
 
 def intents(config: configuration.Config) -> set[str]:
     """The keys of operations that the log has an intent of."""
-    with opened(config.store_path) as log:
+    with opened(logfile.place(config)) as log:
         begun = {leaf.call_id for leaf in log.leaves() if leaf.record and leaf.record.kind == "intent"}
         begun |= {record.call_id for record in log.waiting() if record.kind == "intent"}
-        rows = log._connection.execute("SELECT call_id, key FROM operation").fetchall()
-    return {name for call_id, name in rows if call_id in begun}
+    return {name for call_id, name in operations(config) if call_id in begun}
+
+
+def operations(config: configuration.Config) -> list[tuple[str, str]]:
+    if config.on_postgres:
+        return asked(config.store, "SELECT call_id, key FROM holdfast.operation")
+    with closing(sqlite3.connect(config.store_path)) as connection:
+        return connection.execute("SELECT call_id, key FROM operation").fetchall()
 
 
 @requirement("AUD-5", "AUD-1")
+@pytest.mark.parametrize(
+    ("kind", "points"), [("sqlite", POINTS), ("postgres", ("after claim", "before outcome"))]
+)
 async def test_after_a_kill_at_any_point_the_log_verifies_and_what_happened_is_in_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, points: tuple[str, ...]
 ) -> None:
     file = tmp_path / "holdfast.yaml"
-    file.write_text(CONFIG)
-    config = configuration.load(file)
     monkeypatch.chdir(ROOT)
-    async with counting(tmp_path / "effects") as effects:
+    async with place(kind, tmp_path), counting(tmp_path / "effects") as effects:
+        file.write_text(CONFIG.format(url_of(kind, tmp_path)))
+        config = configuration.load(file)
         for name, value in effects.environment.items():
             monkeypatch.setenv(name, value)
-        for point in POINTS:
+        for point in points:
             await die(point, file)
             report = verified(config)
             assert report.ok, said(report)
@@ -64,8 +75,8 @@ async def test_after_a_kill_at_any_point_the_log_verifies_and_what_happened_is_i
             assert happened <= intents(config)
         async with Gateway.open(config):
             pass  # takes what the dead left into the tree, and signs it
-    report = verified(config)
-    assert (report.ok, report.tail, report.waiting) == (True, 0, 0), said(report)
+        report = verified(config)
+        assert (report.ok, report.tail, report.waiting) == (True, 0, 0), said(report)
 
 
 @pytest.mark.soak
@@ -117,21 +128,21 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Path,
     if request.param == "limit":
         yield tmp_path, no_file_may_grow
         return
-    place = tmp_path / "small"
-    place.mkdir()
-    if os.geteuid() != 0 or not mounted(place):
+    small = tmp_path / "small"
+    small.mkdir()
+    if os.geteuid() != 0 or not mounted(small):
         pytest.skip("a tmpfs cannot be mounted here")
     try:
-        yield place, no_block_is_left
+        yield small, no_block_is_left
     finally:
-        subprocess.run(["umount", str(place)], check=True)
+        subprocess.run(["umount", str(small)], check=True)
 
 
-def mounted(place: Path) -> bool:
+def mounted(folder: Path) -> bool:
     mount = shutil.which("mount")
     if mount is None:
         return False
-    command = [mount, "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]
+    command = [mount, "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 

@@ -17,6 +17,7 @@ from holdfast.policy import Bundle
 from tests.audit.world import ACME, ANA
 from tests.lifecycle.world import opened
 from tests.requirements import requirement
+from tests.stored import ALL, place
 
 BEN = Principal(user="ben", agent="cli", roles=frozenset({"operator"}), scopes=frozenset({"**"}), trust=60)
 EVE = Principal(user="eve", agent="bot", scopes=frozenset({"things:*"}), trust=60)
@@ -46,9 +47,9 @@ async def look(thing: str) -> dict[str, str]:
     return {"thing": thing}
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=ALL)
 async def gateway(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Gateway]:
-    async with _opened(request.param, tmp_path) as ready:
+    async with place(request.param, tmp_path), _opened(request.param, tmp_path) as ready:
         yield ready
 
 

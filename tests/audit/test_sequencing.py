@@ -2,8 +2,9 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +16,39 @@ from holdfast.records.chain import record_hash
 from holdfast.records.merkle import Frontier, is_consistent, is_included, leaf_hash
 from holdfast.stores.keyring import Keyring
 from holdfast.stores.memory import MemoryStore
-from holdfast.stores.sqlite.log import opened
+from holdfast.stores.postgres.log import PostgresLog
+from holdfast.stores.postgres.log import opened as in_postgres
 from holdfast.stores.sql.sequencer import BATCH
+from holdfast.stores.sqlite.log import SqliteLog
+from holdfast.stores.sqlite.log import opened as in_sqlite
 from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.testing import ManualClock
 from tests.requirements import requirement
+from tests.stored import ALL, DURABLE, Durable, durable, place, rows, stored, url_of
 from tests.stores.calls import OTHER_TENANT, make_call, observed
 from tests.stores.world import ManualWorkers
 
 CLOCK = ManualClock()
 Store = Any
+Process = Callable[..., AbstractAsyncContextManager[Durable]]
+"""Opens the one store there is, as a process of its own would."""
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=ALL)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    if request.param == "memory":
-        yield MemoryStore(CLOCK)
-        return
-    async with SqliteStore(tmp_path / "holdfast.db", CLOCK) as kept:
+    async with place(request.param, tmp_path), stored(request.param, tmp_path, CLOCK) as kept:
         yield kept
+
+
+@pytest.fixture(params=DURABLE)
+async def kind(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
+    async with place(request.param, tmp_path) as kept:
+        yield kept
+
+
+@pytest.fixture
+def process(kind: str, tmp_path: Path) -> Process:
+    return partial(durable, kind, tmp_path, CLOCK)
 
 
 async def run(store: Store, key: str, **more: Any) -> str:
@@ -151,7 +166,7 @@ async def test_an_erased_tenant_cannot_be_read_any_more_and_its_proofs_hold(stor
     assert not await store.audit.erase("nobody", "olga")
     found = await store.ledger.find_call("acme", theirs)
     assert found is not None
-    if isinstance(store, SqliteStore):  # in memory nothing is sealed
+    if not isinstance(store, MemoryStore):  # in memory nothing is sealed
         assert (found.payload, found.observation) == (None, None)
     kept = await store.ledger.find_call("default", mine)
     assert kept is not None
@@ -166,9 +181,8 @@ async def test_an_erased_tenant_cannot_be_read_any_more_and_its_proofs_hold(stor
 
 
 @requirement("CON-6", "AUD-4")
-async def test_an_erasure_is_noticed_by_every_process(tmp_path: Path) -> None:
-    path = tmp_path / "holdfast.db"
-    async with SqliteStore(path, CLOCK) as one, SqliteStore(path, CLOCK) as other:
+async def test_an_erasure_is_noticed_by_every_process(process: Process) -> None:
+    async with process() as one, process() as other:
         sealed = one.secrets.seal("acme", b"words")
         assert other.secrets.unseal("acme", sealed) == b"words"
         await one.audit.erase("acme", "olga")
@@ -208,21 +222,17 @@ def test_commitments_are_made_with_a_key_that_can_be_erased() -> None:
 
 
 @requirement("AUD-1", "PPL-6")
-async def test_several_processes_build_one_tree(tmp_path: Path) -> None:
-    path = tmp_path / "holdfast.db"
-    stores = [SqliteStore(path, CLOCK) for _ in range(3)]
-    for each in stores:
-        await each.open()
-    await asyncio.gather(
-        *(run(store, f"{n}-{k}") for n, store in enumerate(stores) for k in range(20)),
-        *(store.audit.sequence() for store in stores * 5),
-    )
-    await asyncio.gather(*(store.audit.sequence() for store in stores))
-    size, root = await stores[0].audit.head()
-    for each in stores:
-        await each.close()
+async def test_several_processes_build_one_tree(process: Process, kind: str, tmp_path: Path) -> None:
+    async with process() as one, process() as two, process() as three:
+        stores = (one, two, three)
+        await asyncio.gather(
+            *(run(store, f"{n}-{k}") for n, store in enumerate(stores) for k in range(20)),
+            *(store.audit.sequence() for store in stores * 5),
+        )
+        await asyncio.gather(*(store.audit.sequence() for store in stores))
+        size, root = await one.audit.head()
     frontier, heads = Frontier(), dict[str, int]()
-    with opened(path) as log:
+    with log_of(kind, tmp_path) as log:
         for leaf in log.leaves():
             frontier.append(leaf_hash(leaf.hash))
             assert leaf.seq == heads.get(leaf.writer, 0) + 1
@@ -231,11 +241,16 @@ async def test_several_processes_build_one_tree(tmp_path: Path) -> None:
     assert size == 120
 
 
+def log_of(kind: str, folder: Path) -> AbstractContextManager[SqliteLog | PostgresLog]:
+    if kind == "postgres":
+        return in_postgres(url_of(kind, folder))
+    return in_sqlite(folder / "ledger.db")
+
+
 @requirement("AUD-1")
-async def test_a_long_backlog_is_taken_in_batches(tmp_path: Path) -> None:
-    async with SqliteStore(tmp_path / "holdfast.db", CLOCK) as store:
-        for _ in range(BATCH + 10):
-            await store.audit.note("default", "try", "olga")
+async def test_a_long_backlog_is_taken_in_batches(process: Process) -> None:
+    async with process() as store:
+        await asyncio.gather(*(store.audit.note("default", "try", "olga") for _ in range(BATCH + 10)))
         assert await store.audit.sequence() == BATCH + 10
         assert (await store.audit.head())[0] == BATCH + 10
 
@@ -244,41 +259,40 @@ async def test_a_long_backlog_is_taken_in_batches(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("touch", "fault"),
     [
-        ("DELETE FROM record WHERE seq = 3", "record 3 of writer 'w_broken' is missing"),
-        ("UPDATE record SET body = '{}' WHERE seq = 3", "record 3 of writer 'w_broken' was changed"),
-        ("UPDATE record SET prev = zeroblob(32) WHERE seq = 3", "does not follow the one before it"),
+        ("DELETE FROM {}record WHERE seq = 3", "record 3 of writer '{}' is missing"),
+        ("UPDATE {}record SET body = '' WHERE seq = 3", "record 3 of writer '{}' was changed"),
+        ("UPDATE {}record SET prev = hash WHERE seq = 3", "does not follow the one before it"),
     ],
 )
 async def test_a_broken_chain_is_not_taken_further_and_everybody_is_told(
-    tmp_path: Path, touch: str, fault: str, caplog: pytest.LogCaptureFixture
+    process: Process, kind: str, tmp_path: Path, touch: str, fault: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = tmp_path / "holdfast.db"
-    async with SqliteStore(path, CLOCK, workers=ManualWorkers("w_broken")) as store:
+    async with process(workers=ManualWorkers("w_broken")) as store:
         await run(store, "a")
         await store.audit.sequence()
         await run(store, "b")
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(touch)
-    async with SqliteStore(path, CLOCK, workers=ManualWorkers("w_other")) as store:
+    rows(kind, tmp_path, touch)
+    async with process(workers=ManualWorkers("w_other")) as store:
         await store.audit.sequence()
         await run(store, "c")
         await store.audit.sequence()
         entries = await store.audit.since("default", 0.0, -1, 100)
         alarms = await store.audit.since("*", 0.0, -1, 100)
-    assert [e.record.writer for e in entries] == ["w_broken"] * 2 + ["w_other"] * 2
+    broken, other = {"sqlite": ("w_broken", "w_other"), "postgres": ("w_broken.0", "w_other.0")}[kind]
+    fault = fault.format(broken)
+    assert [e.record.writer for e in entries] == [broken] * 2 + [other] * 2
     assert [e.record.kind for e in alarms] == ["alarm"]
     assert fault in alarms[0].record.body
     assert fault in caplog.text
 
 
 @requirement("AUD-1")
-async def test_dead_writers_are_not_asked_after_for_ever(tmp_path: Path) -> None:
-    path = tmp_path / "holdfast.db"
-    for _ in range(3):
-        async with SqliteStore(path, CLOCK) as store:
+async def test_dead_writers_are_not_asked_after_for_ever(process: Process, kind: str, tmp_path: Path) -> None:
+    around = ManualWorkers()
+    for name in ("w_1", "w_2", "w_3"):
+        async with process(workers=ManualWorkers(name)) as store:
             await store.audit.note("default", "try", "olga")
-    async with SqliteStore(path, CLOCK) as store:
+        around.dead |= {name, f"{name}.0"}
+    async with process(workers=around) as store:
         await store.audit.sequence()
-    with closing(sqlite3.connect(path)) as connection:
-        open_ = connection.execute("SELECT count(*) FROM chain_head WHERE open = 1").fetchone()
-    assert open_ == (0,)
+    assert rows(kind, tmp_path, "SELECT count(*) FROM {}chain_head WHERE open = 1") == [(0,)]

@@ -25,10 +25,10 @@ from holdfast.stores.memory.controls import MemoryControls
 from holdfast.stores.memory.ledger import MemoryLedger
 from holdfast.stores.memory.shelf import Shelf
 from holdfast.stores.memory.store import MemoryStore
-from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.system import RandomIds
-from holdfast.testing import ManualClock, settle_loop
+from holdfast.testing import ManualClock
 from holdfast.upstreams.function import FunctionUpstream
+from tests.stored import durable, place
 
 T = TypeVar("T")
 
@@ -148,16 +148,21 @@ class Shared(MemoryStore):
 
 
 class Machine:
-    """Without a database its workers share memory."""
+    """Its workers share a database in the folder, or memory."""
 
-    def __init__(self, database: Path | None, tools: Callable[[Life], list[FunctionTool[..., Any]]]) -> None:
+    def __init__(
+        self, kind: str, folder: Path, tools: Callable[[Life], list[FunctionTool[..., Any]]]
+    ) -> None:
         self.clock = ManualClock()
         self.boot = ManualBoot(self.clock)
         self.lives: dict[str, Life] = {}
-        self._database = database
+        self._kind, self._folder = kind, folder
         self._shelf, self._secrets = Shelf(Chain("machine")), Keyring()
         self._tools = tools
         self._open = AsyncExitStack()
+
+    async def open(self) -> None:
+        await self._open.enter_async_context(place(self._kind, self._folder))
 
     async def start_worker(self) -> Worker:
         life = Life(f"w{len(self.lives) + 1}", self.lives)
@@ -175,16 +180,16 @@ class Machine:
         return Worker(gateway, life)
 
     async def _store(self, life: Life) -> Store:
-        if self._database is None:
+        if self._kind == "memory":
             return Shared(self._shelf, self._secrets, self, life)
-        store = SqliteStore(self._database, self.clock, boot=self.boot, workers=life)
+        store = durable(self._kind, self._folder, self.clock, boot=self.boot, workers=life)
         return await self._open.enter_async_context(store)
 
     async def quiet(self) -> None:
         """Until everybody waits for something a test must do, or for time."""
         while True:
             before = self._strokes()
-            await settle_loop()
+            await self.clock.quiet()
             if not any(life.busy for life in self.lives.values()) and self._strokes() == before:
                 return
             await asyncio.sleep(0)  # the store writes in a thread of its own
@@ -205,10 +210,11 @@ class Machine:
 
 @asynccontextmanager
 async def machine(
-    database: Path | None, tools: Callable[[Life], list[FunctionTool[..., Any]]]
+    kind: str, folder: Path, tools: Callable[[Life], list[FunctionTool[..., Any]]]
 ) -> AsyncIterator[Machine]:
-    made = Machine(database, tools)
+    made = Machine(kind, folder, tools)
     try:
+        await made.open()
         yield made
     finally:
         await made.close()

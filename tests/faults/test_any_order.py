@@ -37,7 +37,7 @@ LONG_S = 2 * defaults.LEASE_MIN_S
 
 
 class AnyOrder(RuleBasedStateMachine):
-    on_disk: ClassVar[bool] = False
+    kind: ClassVar[str] = "memory"
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,8 +50,8 @@ class AnyOrder(RuleBasedStateMachine):
         self.run(self._open())
 
     async def _open(self) -> None:
-        database = Path(self.folder.name) / "holdfast.db" if self.on_disk else None
-        self.machine = Machine(database, self.stage.tools)
+        self.machine = Machine(self.kind, Path(self.folder.name), self.stage.tools)
+        await self.machine.open()
         self.workers = [await self.machine.start_worker() for _ in range(2)]
 
     def run(self, step: Coroutine[Any, Any, T]) -> T:
@@ -212,7 +212,11 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 class AnyOrderOnDisk(AnyOrder):
-    on_disk = True
+    kind = "sqlite"
+
+
+class AnyOrderOnPostgres(AnyOrder):
+    kind = "postgres"
 
 
 @requirement("IDM-4", "IDM-5", "IDM-8", "EXE-1")
@@ -223,3 +227,8 @@ def test_no_order_of_events_yields_a_second_effect_in_memory() -> None:
 @requirement("IDM-4", "IDM-5", "IDM-8", "PPL-6")
 def test_no_order_of_events_yields_a_second_effect_on_disk() -> None:
     run_state_machine_as_test(AnyOrderOnDisk, settings=settings(max_examples=8, stateful_step_count=25))
+
+
+@requirement("IDM-4", "IDM-5", "IDM-8", "PPL-6")
+def test_no_order_of_events_yields_a_second_effect_on_postgres() -> None:
+    run_state_machine_as_test(AnyOrderOnPostgres, settings=settings(max_examples=5, stateful_step_count=25))

@@ -12,6 +12,7 @@ from holdfast.testing import ManualClock, settle_loop
 from tests.faults.machine import Machine, machine
 from tests.faults.wayward import DEADLINE_S, SETTLE_AFTER_S, Register
 from tests.requirements import requirement
+from tests.stored import DURABLE
 
 BREAKS = (
     "raise",
@@ -52,10 +53,10 @@ class World:
                 await asyncio.sleep(0)
 
 
-@pytest_asyncio.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
+@pytest_asyncio.fixture(params=DURABLE)
+async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
     register = Register()
-    async with machine(tmp_path / "holdfast.db", lambda _: register.tools()) as around:
+    async with machine(request.param, tmp_path, lambda _: register.tools()) as around:
         worker = await around.start_worker()
         try:
             yield World(worker.gateway, register, around)

@@ -12,6 +12,7 @@ from holdfast.model import defaults
 from tests.faults.machine import Machine, Worker, machine
 from tests.faults.stage import Stage
 from tests.requirements import requirement
+from tests.stored import ALL
 
 LEASE_S = defaults.LEASE_MIN_S + 0.1
 YEAR_S = 365 * 86_400.0
@@ -45,11 +46,10 @@ class World:
         return self.stage.effects["k"]
 
 
-@pytest_asyncio.fixture(params=["memory", "disk"])
+@pytest_asyncio.fixture(params=ALL)
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
     stage = Stage()
-    database = tmp_path / "holdfast.db" if request.param == "disk" else None
-    async with machine(database, stage.tools) as around:
+    async with machine(request.param, tmp_path, stage.tools) as around:
         yield World(around, stage, await around.start_worker(), await around.start_worker())
 
 

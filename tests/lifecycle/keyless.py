@@ -15,11 +15,10 @@ from holdfast.model.errors import StoreError
 from holdfast.model.function import toolset
 from holdfast.ports import Attempt, Ledger, Ports
 from holdfast.stores.memory import MemoryStore
-from holdfast.stores.memory.store import OneBoot
-from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.testing import ManualClock
 from holdfast.upstreams.function import FunctionUpstream
 from tests.lifecycle.world import ANA, WRITE
+from tests.stored import durable
 
 _REQUESTS = itertools.count(1)
 _WORKERS = itertools.count(1)
@@ -152,7 +151,7 @@ class House:
     def __init__(self, kind: str, folder: Path, shelf: Shelf) -> None:
         self.clock = ManualClock()
         self._shelf = shelf
-        self._file = folder / "house.db" if kind == "sqlite" else None
+        self._kind, self._folder = kind, folder
         self._memory = MemoryStore(self.clock)
 
     @asynccontextmanager
@@ -162,8 +161,8 @@ class House:
         worker = Worker()
         async with AsyncExitStack() as stack:
             kept: Any = self._memory
-            if self._file is not None:
-                store = SqliteStore(self._file, self.clock, boot=OneBoot(self.clock), workers=worker)
+            if self._kind != "memory":
+                store = durable(self._kind, self._folder, self.clock, workers=worker)
                 kept = await stack.enter_async_context(store)
             upstreams = {"test": Protocol(list(toolset(self._shelf)))}
 

@@ -18,6 +18,7 @@ from tests.lifecycle.test_approvals import BEN, PEOPLE
 from tests.lifecycle.world import ANA
 from tests.lifecycle.world import BEN as OTHER
 from tests.requirements import requirement
+from tests.stored import DURABLE, place
 
 
 @pytest.fixture
@@ -97,7 +98,7 @@ async def test_who_left_while_it_ran_comes_back_to_the_same_run(house: House, sh
     async with house.gateway() as gateway:
         await leave(gateway, shelf)
         again = asyncio.create_task(got(gateway))
-        await settle_loop()
+        await house.clock.quiet()
         shelf.release.set()
         seen = await again
     assert (seen.status, seen.replayed, seen.key_source) == (Status.DONE, True, KeySource.ADOPTED)
@@ -115,7 +116,7 @@ async def test_who_comes_back_too_early_is_told_to_come_again_and_then_gets_the_
         await house.clock.drive(early)
         told = await early
         shelf.release.set()
-        await settle_loop()
+        await house.clock.quiet()
         seen = await got(gateway)
     assert (told.code, told.key_source) == (Code.KEY_IN_USE, KeySource.ADOPTED)
     assert "in the same way" in (told.message or "")
@@ -146,7 +147,7 @@ async def test_equal_calls_of_clients_that_both_wait_are_two_operations(house: H
     shelf.mood = "wait"
     async with house.gateway() as gateway:
         both = [asyncio.create_task(ask(gateway)) for _ in range(2)]
-        await settle_loop()
+        await house.clock.quiet()
         shelf.release.set()
         one, two = await asyncio.gather(*both)
         third = await ask(gateway)  # both answers are on their way, and neither has arrived
@@ -294,10 +295,10 @@ async def test_an_answer_that_arrived_is_not_given_again_by_another_process(
 
 
 @requirement("IDM-1")
+@pytest.mark.parametrize("store", DURABLE, indirect=True)
 async def test_nobody_is_given_the_answer_that_another_process_is_handing_over(
-    tmp_path: Path, shelf: Shelf
+    house: House, shelf: Shelf
 ) -> None:
-    house = House("sqlite", tmp_path, shelf)
     async with house.gateway() as one, house.gateway() as two:
         first = await ask(one)
         parallel = await got(two)
@@ -405,7 +406,7 @@ async def test_what_the_gateway_ran_for_nobody_is_given_to_the_client_that_comes
         await gateway.decide(BEN, held.approval.id, True)
         await shelf.entered.wait()
         early = asyncio.create_task(asked(gateway))
-        await settle_loop()
+        await house.clock.quiet()
         shelf.release.set()
         seen = await early
         fresh = await asked(gateway)
@@ -465,13 +466,29 @@ async def test_what_a_person_settles_is_told_to_the_client_that_comes_back(
 EVENTS = st.sampled_from(["answer lost", "left while it ran", "no effect", "outcome lost", "process gone"])
 
 
+INTENTIONS = st.lists(st.lists(EVENTS, max_size=4), min_size=1, max_size=3)
+
+
 @requirement("IDM-1", "IDM-4")
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-@given(st.lists(st.lists(EVENTS, max_size=4), min_size=1, max_size=3))
+@given(INTENTIONS)
 @settings(max_examples=25, deadline=None)
 def test_a_client_that_calls_until_it_has_an_answer_acts_once_each_time(
     kind: str, intentions: list[list[str]]
 ) -> None:
+    _acts_once_each_time(kind, intentions)
+
+
+@requirement("IDM-1", "IDM-4")
+@given(INTENTIONS)
+@settings(max_examples=6, deadline=None)  # each opens a store for every process
+def test_a_client_that_calls_until_it_has_an_answer_acts_once_each_time_on_postgres(
+    intentions: list[list[str]],
+) -> None:
+    _acts_once_each_time("postgres", intentions)
+
+
+def _acts_once_each_time(kind: str, intentions: list[list[str]]) -> None:
     async def scenario(folder: Path) -> None:
         shelf = Shelf()
         house = House(kind, folder, shelf)
@@ -481,8 +498,12 @@ def test_a_client_that_calls_until_it_has_an_answer_acts_once_each_time(
                     break
             assert len(shelf.items) == number, (intentions, shelf.items)
 
-    with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(scenario(Path(folder)))
+    async def placed() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            async with place(kind, Path(folder)):
+                await scenario(Path(folder))
+
+    asyncio.run(placed())
 
 
 async def _happens(event: str, house: House, shelf: Shelf) -> bool:
@@ -492,7 +513,7 @@ async def _happens(event: str, house: House, shelf: Shelf) -> bool:
     )
     async with house.gateway() as gateway:
         if event == "left while it ran":
-            await _left(gateway, shelf)
+            await _left(house, gateway, shelf)
             return False
         seen = await ask(gateway, to="place")
         if event == "process gone":
@@ -505,10 +526,11 @@ async def _happens(event: str, house: House, shelf: Shelf) -> bool:
         return seen.status is Status.DONE
 
 
-async def _left(gateway: Gateway, shelf: Shelf) -> None:
+async def _left(house: House, gateway: Gateway, shelf: Shelf) -> None:
     shelf.release = asyncio.Event()
     request = asyncio.create_task(ask(gateway, to="place"))
     await settle_loop(100)
+    await house.clock.quiet()
     request.cancel()
     shelf.release.set()
     await asyncio.gather(request, return_exceptions=True)

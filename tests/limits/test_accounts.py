@@ -9,7 +9,7 @@ import copy
 import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import settings
@@ -34,13 +34,15 @@ RESERVE = ("limits", ReserveBudget(WRITES, Amount(1, 500, 2000, 2), Limit(calls=
 
 
 class Accounts(RuleBasedStateMachine):
+    kinds: ClassVar[tuple[str, ...]] = ("memory", "sqlite")
+
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
         self.around = Surroundings()
         self.stack = AsyncExitStack()
         self.folder = tempfile.TemporaryDirectory()
-        self.worlds: list[World] = [self.do(self._open(name)) for name in STORES]
+        self.worlds: list[World] = [self.do(self._open(name)) for name in self.kinds]
         self.attempts: list[list[Call]] = []
         self.reads: list[list[Call]] = []
         self.reads_used = 0
@@ -183,8 +185,14 @@ class Accounts(RuleBasedStateMachine):
         return found[0] if found else Account(bucket=WRITES)
 
 
+class AccountsOnPostgres(Accounts):
+    kinds = ("memory", "postgres")
+
+
 TestAccounts = requirement("POL-4", "DEC-1", "IDM-4")(Accounts.TestCase)
 TestAccounts.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestAccountsOnPostgres = requirement("POL-4", "DEC-1", "IDM-4")(AccountsOnPostgres.TestCase)
+TestAccountsOnPostgres.settings = settings(max_examples=8, stateful_step_count=40, deadline=None)
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -10,14 +11,13 @@ from holdfast import Code, Gateway, Status
 from holdfast.model import defaults
 from holdfast.model.function import toolset
 from holdfast.model.limits import Kind
-from holdfast.stores.memory.store import OneBoot
-from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.system import RandomIds
 from holdfast.testing import ManualClock
 from holdfast.upstreams.function import FunctionUpstream
 from tests.lifecycle.test_rare import Dying
 from tests.limits.shop import ANA, NONE, Shop, account, budget
 from tests.requirements import requirement
+from tests.stored import DURABLE, durable
 
 CALLS, MOST, WORKERS = 1000, 100, 4
 DYING = 2
@@ -43,25 +43,26 @@ class Fragile(Shop):
 
 
 @requirement("POL-4", "IDM-4", "IDM-5")
-async def test_no_more_effects_than_the_budget_and_an_exact_rest_after_workers_died(tmp_path: Path) -> None:
+@pytest.mark.parametrize("store", DURABLE, indirect=True)
+async def test_no_more_effects_than_the_budget_and_an_exact_rest_after_workers_died(
+    store: str, tmp_path: Path
+) -> None:
     clock, dead, acted, seen = ManualClock(), set[str](), Counter[str](), Counter[str]()
     names = [f"w{n}" for n in range(WORKERS)]
     shops = [Fragile(dies=n < DYING) for n in range(WORKERS)]
     for shop in shops:
         shop.acted, shop.done = acted, seen  # one world: every probe sees what really happened
-    stores = [
-        SqliteStore(tmp_path / "storm.db", clock, boot=OneBoot(clock), workers=Among(name, names, dead))
-        for name in names
-    ]
+    stores = AsyncExitStack()
     gateways: list[Gateway] = []
     try:
-        for store, shop in zip(stores, shops, strict=True):
-            await store.open()
+        for name, shop in zip(names, shops, strict=True):
+            opened = durable(store, tmp_path, clock, workers=Among(name, names, dead))
+            kept = await stores.enter_async_context(opened)
             upstreams = {"test": FunctionUpstream(toolset(shop), concurrency=CALLS)}
             gateways.append(
                 Gateway.assemble(
                     budget(per="tenant", kind="write", calls=MOST),
-                    store,
+                    kept,
                     upstreams,
                     clock=clock,
                     ids=RandomIds(),
@@ -75,7 +76,7 @@ async def test_no_more_effects_than_the_budget_and_an_exact_rest_after_workers_d
         ]
         dying = [task for n, task in enumerate(calls) if n % WORKERS < DYING]
         await asyncio.wait([task for task in calls if task not in dying])
-        await asyncio.wait(dying, timeout=0.5)  # what is left hangs for ever
+        await clock.quiet()  # what is left hangs for ever
         dead |= set(names[:DYING])
         last = gateways[-1]
         before = await account(last)
@@ -107,8 +108,7 @@ async def test_no_more_effects_than_the_budget_and_an_exact_rest_after_workers_d
         for gateway in gateways[:DYING]:
             for _, task in gateway._live.values():
                 task.cancel()
-        for store in stores:
-            await store.close()
+        await stores.aclose()
 
 
 class Among(Dying):

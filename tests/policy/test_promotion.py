@@ -15,14 +15,15 @@ from holdfast.model.errors import ConfigError, Forbidden
 from holdfast.model.function import toolset
 from holdfast.policy import Bundle, load
 from holdfast.stores.memory import MemoryStore
-from holdfast.stores.memory.store import OneBoot
-from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.testing import CountingIds, ManualClock
 from holdfast.upstreams.function import FunctionUpstream
+from tests.lifecycle.conftest import store
 from tests.lifecycle.world import ANA, World
 from tests.policy.case import bundle_of, written
 from tests.requirements import requirement
-from tests.stores.world import read_records
+from tests.stored import DURABLE, Store, durable, records
+
+__all__ = ["store"]
 
 OLGA = Principal(user="olga", agent="local", roles=frozenset({"operator"}))
 OPEN = '@id("open") permit (principal, action, resource);\n'
@@ -30,25 +31,22 @@ SHUT = OPEN + '@id("shut") @reason("shut for today") forbid (principal, action, 
 ASKS = '@id("asks") @approval("operator") permit (principal, action, resource);\n'
 BAD = '@id("bad") permit (principal, action, resource) when { resource.colour == "red" };\n'
 
-Store = MemoryStore | SqliteStore
 Process = Callable[..., AbstractAsyncContextManager[Gateway]]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def process(request: pytest.FixtureRequest, tmp_path: Path, world: World) -> Process:
+@pytest.fixture
+def process(store: str, tmp_path: Path, world: World) -> Process:
     """Opens one gateway after the other on one store, each as a process of its own would."""
     clock, shared = ManualClock(), MemoryStore(ManualClock())
 
     @asynccontextmanager
     async def opened(**config: Any) -> AsyncIterator[Gateway]:
         async with AsyncExitStack() as stack:
-            store: Store = shared
-            if request.param == "sqlite":
-                store = await stack.enter_async_context(
-                    SqliteStore(tmp_path / "ledger.db", clock, boot=OneBoot(clock))
-                )
+            kept: Store = shared
+            if store != "memory":
+                kept = await stack.enter_async_context(durable(store, tmp_path, clock))
             upstreams = {"test": FunctionUpstream(toolset(world))}
-            gateway = Gateway.assemble(config, store, upstreams, clock=clock, ids=CountingIds())
+            gateway = Gateway.assemble(config, kept, upstreams, clock=clock, ids=CountingIds())
             stack.push_async_callback(gateway.close)
             await gateway.prepare()
             yield gateway
@@ -229,18 +227,17 @@ async def test_a_configured_folder_that_does_not_validate_keeps_the_gateway_from
 
 
 @requirement("POL-1", "AUD-1")
-async def test_promotions_and_rollbacks_are_recorded(tmp_path: Path, world: World) -> None:
+@pytest.mark.parametrize("store", DURABLE, indirect=True)
+async def test_promotions_and_rollbacks_are_recorded(store: str, tmp_path: Path, world: World) -> None:
     clock = ManualClock()
-    async with SqliteStore(tmp_path / "ledger.db", clock, boot=OneBoot(clock)) as store:
+    async with durable(store, tmp_path, clock) as kept:
         upstreams = {"test": FunctionUpstream(toolset(world))}
-        gateway = Gateway.assemble({}, store, upstreams, clock=clock, ids=CountingIds())
+        gateway = Gateway.assemble({}, kept, upstreams, clock=clock, ids=CountingIds())
         await gateway.promote(OLGA, bundle(OPEN), "first")
         await gateway.promote(OLGA, bundle(SHUT), "second")
         await gateway.rollback(OLGA, "third")
         await gateway.close()
-    told = [
-        json.loads(record.body) for record in read_records(tmp_path / "ledger.db") if record.kind == "policy"
-    ]
+    told = [json.loads(record.body) for record in records(store, tmp_path) if record.kind == "policy"]
     assert [(said["operation"], said["caller"], said["version"], said["note"]) for said in told] == [
         ("promote", "olga", bundle(OPEN).version, "first"),
         ("promote", "olga", bundle(SHUT).version, "second"),

@@ -55,17 +55,17 @@ def name_of(key: str | None) -> str:
     return (key or "").rpartition(".")[0]
 
 
-async def happen(key: str) -> int:
+async def happen(key: str, port: int | None = None) -> int:
     """Make the effect happen; raises ConnectionError when nobody can say whether it did."""
-    return (await _ask(f"effect {key}"))[0]
+    return (await _ask(f"effect {key}", port))[0]
 
 
-async def seen(key: str) -> list[int]:
-    return await _ask(f"seen {key}")
+async def seen(key: str, port: int | None = None) -> list[int]:
+    return await _ask(f"seen {key}", port)
 
 
-async def _ask(line: str) -> list[int]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", int(os.environ[ADDRESS]))
+async def _ask(line: str, port: int | None) -> list[int]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port or int(os.environ[ADDRESS]))
     try:
         writer.write(line.encode() + b"\n")
         answer = await reader.readline()

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(kw_only=True)
@@ -27,6 +28,12 @@ class Figures:
     calls_stopped: int = 0
     stops_in_transaction: int = 0
     """Stops that left the write lock of the database with the stopped worker."""
+    blackouts: int = 0
+    """Stops of the database itself."""
+    recoveries_cut: int = 0
+    """Stops in the middle of its recovery."""
+    calls_cut: int = 0
+    """Calls between claim and outcome when the database was stopped."""
     stuck: int = 0
     """Most operations seen running longer than five seconds after their lease, at any look."""
     seconds: float = 0.0
@@ -37,6 +44,11 @@ class Figures:
     committed: set[str] = field(default_factory=set)
     without_effect: set[str] = field(default_factory=set)
     intents: set[str] = field(default_factory=set)
+    why_unknown: Counter[str] = field(default_factory=Counter)
+    """Who gave them up and why; nothing where the worker that ran it said so itself."""
+    broken_chains: list[tuple[Any, ...]] = field(default_factory=list)
+    writers: set[str] = field(default_factory=set)
+    """Workers that wrote to the log."""
 
     @property
     def twice(self) -> list[str]:
@@ -46,6 +58,11 @@ class Figures:
     def done_without_effect(self) -> list[str]:
         told_or_written = self.done.keys() | self.committed
         return [key for key in told_or_written if not self.effects[key]]
+
+    @property
+    def acknowledgements_lost(self) -> list[str]:
+        """Keys that were told as done and are something else in the ledger."""
+        return [key for key in self.done if key not in self.committed]
 
     @property
     def effect_denied(self) -> list[str]:
@@ -64,6 +81,11 @@ class Figures:
     def uncertain(self, tool: str) -> int:
         return self.states[tool]["unknown"]
 
+    @property
+    def given_up(self) -> int:
+        """Operations whose worker was thought to be dead or silent."""
+        return self.why_unknown.total() - self.why_unknown[""]
+
     def table(self) -> str:
         states = {f"ledger of {tool}": dict(counts) for tool, counts in sorted(self.states.items())}
         figures = {
@@ -74,11 +96,14 @@ class Figures:
             "calls between claim and outcome then": self.calls_killed,
             "stopped and woken": f"{self.stops}, {self.stops_in_transaction} of them in a transaction",
             "calls between claim and outcome at stops": self.calls_stopped,
+            "database stopped": f"{self.blackouts}, and {self.recoveries_cut} times in its recovery",
+            "calls between claim and outcome at that": self.calls_cut,
             **states,
+            "unknown because": dict(self.why_unknown),
             "effects": self.effects.total(),
             "keys with two effects": len(self.twice),
             "done without effect": len(self.done_without_effect),
             "stuck beyond lease + 5 s": self.stuck,
-            "seconds": round(self.seconds, 1),
+            "seconds": f"{self.seconds:.1f} ({self.requests / max(self.seconds, 1):.0f} requests/s)",
         }
         return "\n".join(f"{name:>42}  {value}" for name, value in figures.items())

@@ -2,13 +2,17 @@
 
 import asyncio
 import os
+import secrets
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
+import aiohttp
+
 ROOT = Path(__file__).parents[2]
+GREETING = "soak.greet"
 STARTS = 3
 """A free port may be taken by somebody else between our look and the server's."""
 STARTING_S = 60.0
@@ -18,7 +22,14 @@ STARTING_S = 60.0
 class Server:
     """The same name through all its lives; each life has a port and a worker id of its own."""
 
-    def __init__(self, name: str, config: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        config: Path,
+        environment: Mapping[str, str],
+        owner_of: Callable[[str], Awaitable[str | None]] | None = None,
+    ) -> None:
+        """`owner_of` tells which worker has the operation with a key; only `start` asks."""
         self.name = name
         self.config = config
         self.worker = ""
@@ -29,22 +40,34 @@ class Server:
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         self._environment = {**os.environ, "PYTHONPATH": path, **environment}
         self._process: asyncio.subprocess.Process | None = None
+        self._owner_of = owner_of
         self._port = 0
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._port}"
 
-    async def start(self, starting: asyncio.Lock) -> None:
-        """One after the other: the worker's lock file that is new then is this one's."""
-        async with starting:
-            before = self._locks()
-            for _ in range(STARTS):
-                if await self._spawn():
-                    break
-            else:
-                raise AssertionError(f"'{self.name}' does not start:\n{self._log.read_text()[-3000:]}")
-            [self.worker] = self._locks() - before
+    @property
+    def serving(self) -> bool:
+        return self.up.is_set() and not self.stopped
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    async def start(self) -> None:
+        """Start it, and find out under which name it works: it makes a call, and the ledger says whose."""
+        await self._run()
+        async with asyncio.timeout(STARTING_S), aiohttp.ClientSession() as session:
+            self.worker = ""
+            while not self.worker:
+                self.worker = await self._greet(session) or ""
+        self.up.set()
+
+    async def begin(self) -> None:
+        """Start it where nobody wants to know its worker."""
+        await self._run()
         self.up.set()
 
     async def kill(self) -> None:
@@ -70,6 +93,21 @@ class Server:
         assert self._process is not None
         self._process.send_signal(number)
 
+    async def _run(self) -> None:
+        for _ in range(STARTS):
+            if await self._spawn():
+                return
+        raise AssertionError(f"'{self.name}' does not start:\n{self._log.read_text()[-3000:]}")
+
+    async def _greet(self, session: aiohttp.ClientSession) -> str | None:
+        assert self._owner_of is not None
+        key = f"{self.name}-{secrets.token_hex(4)}"
+        body = {"tool": GREETING, "arguments": {}, "key": key}
+        async with session.post(f"{self.url}/v1/calls", json=body) as response:
+            answer = await response.json()
+        assert answer["status"] in ("done", "unknown") or answer["remedy"]["retryable"], answer
+        return await self._owner_of(key)
+
     async def _spawn(self) -> bool:
         self._port = free_port()
         command = ("-m", "holdfast", "serve", "--config", str(self.config), "--port", str(self._port))
@@ -92,9 +130,6 @@ class Server:
     @property
     def _log(self) -> Path:
         return self.config.with_name(f"{self.name}.log")
-
-    def _locks(self) -> set[str]:
-        return {path.stem for path in self.config.parent.glob("*-workers/*.lock")}
 
 
 async def _is_ready(port: int) -> bool:

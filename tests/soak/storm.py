@@ -7,6 +7,8 @@ busy keys and uncertain outcomes are retried with the same key, as a careful cli
 import asyncio
 import json
 import random
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -17,14 +19,14 @@ import aiohttp
 from holdfast.model import defaults
 from tests.soak.effects import Effects
 from tests.soak.figures import Figures
-from tests.soak.ledger import LedgerFile
+from tests.soak.ledger import Ledger, LedgerFile
 from tests.soak.server import Server
 
 PLAIN, PROBED = "soak.apply", "soak.apply_probed"
 CONFIG = """\
-store: sqlite:///storm.db
+store: {store}
 upstreams:
-  soak: {functions: "tests.soak.tools:TOOLS"}
+  soak: {{functions: "tests.soak.tools:TOOLS"}}
 """
 BLOCK = 40
 """Keys whose deliveries are mixed: duplicates meet each other, and some come much later."""
@@ -33,7 +35,7 @@ PATIENCE_S = 4.0
 UNCERTAIN_TRIES = 4
 """How often a client asks after an uncertain outcome that nobody but a person can settle."""
 BEYOND_LEASE_S = 5.0
-BREATHER_S = 0.05
+BREATHER_S = 0.2
 """Between two requests of a client once all planned keys are out: starting servers need the processor."""
 
 
@@ -57,16 +59,19 @@ class Delivery:
 
 
 class Storm:
-    def __init__(self, plan: Plan, folder: Path, effects: Effects) -> None:
+    breather_s = BREATHER_S
+
+    def __init__(self, plan: Plan, folder: Path, effects: Effects, ledger: Ledger | None = None) -> None:
+        """`ledger` is the store they share; a file in the folder when left out."""
         self.plan = plan
         self.figures = Figures()
         self._effects = effects
-        config = folder / "holdfast.yaml"
-        config.write_text(CONFIG)
-        self._ledger = LedgerFile(folder / "storm.db")
+        self._ledger = ledger or LedgerFile(folder / "storm.db")
+        self.config = folder / "holdfast.yaml"
+        self.config.write_text(CONFIG.format(store=self._ledger.url))
         names = [f"server-{number}" for number in range(plan.processes)]
-        self._servers = [Server(name, config, effects.environment) for name in names]
-        self._starting = asyncio.Lock()
+        environment, owner_of = effects.environment, self._ledger.owner_of
+        self._servers = [Server(name, self.config, environment, owner_of) for name in names]
         self._deliveries: asyncio.Queue[Delivery] = asyncio.Queue()
         self._open = 0
         self._answered = 0
@@ -77,34 +82,40 @@ class Storm:
         try:
             async with asyncio.TaskGroup() as group:
                 for server in self._servers:
-                    group.create_task(server.start(self._starting))
+                    group.create_task(server.start())
             await self._rage()
             await self._calm()
         finally:
             for server in self._servers:
                 await server.close()
-        self._read()
+        await self._read()
         self.figures.seconds = monotonic() - began
         return self.figures
 
     # -- the storm ---------------------------------------------------------------
 
     async def _rage(self) -> None:
+        async with self._clients(self._watch()), asyncio.TaskGroup() as group:
+            blows = [group.create_task(blow) for blow in self._blows()]
+            group.create_task(self._feed(blows))
+
+    @asynccontextmanager
+    async def _clients(self, *others: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+        """They send what is to be delivered, until the block ends."""
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
             clients = [
-                asyncio.create_task(self._client(server, session))
-                for server in self._servers
-                for _ in range(self.plan.in_flight)
+                self._client(server, session) for server in self._servers for _ in range(self.plan.in_flight)
             ]
-            watch = asyncio.create_task(self._watch())
+            tasks = [asyncio.create_task(work) for work in (*clients, *others)]
             try:
-                async with asyncio.TaskGroup() as group:
-                    blows = [group.create_task(self._killer()), group.create_task(self._stopper())]
-                    group.create_task(self._feed(blows))
+                yield
             finally:
-                for task in (*clients, watch):
+                for task in tasks:
                     task.cancel()
-                await asyncio.gather(*clients, watch, return_exceptions=True)
+                ended = await asyncio.gather(*tasks, return_exceptions=True)
+            for error in ended:
+                if isinstance(error, Exception):
+                    raise error
 
     async def _feed(self, blows: list[asyncio.Task[None]]) -> None:
         """New keys while there are too few, and as long as somebody is still to be killed."""
@@ -114,24 +125,26 @@ class Storm:
             mixed = [Delivery(**vars(one)) for one in block for _ in range(plan.deliveries)]
             random.shuffle(mixed)
             for delivery in mixed:
-                self._deliveries.put_nowait(delivery)
-            self._open += len(mixed)
-            figures.deliveries += len(mixed)
+                self._deliver(delivery)
             async with self._progress:
                 await self._progress.wait_for(lambda: self._open < 2 * plan.processes * plan.in_flight)
         async with self._progress:
             await self._progress.wait_for(lambda: self._open == 0)
 
     def _new_key(self) -> Delivery:
-        number = self.figures.keys
         self.figures.keys += 1
-        return Delivery(tool=PROBED if number % 2 else PLAIN, key=f"key-{number}", item=number)
+        return delivery_of(self.figures.keys - 1)
+
+    def _deliver(self, delivery: Delivery) -> None:
+        self._deliveries.put_nowait(delivery)
+        self._open += 1
+        self.figures.deliveries += 1
 
     async def _client(self, server: Server, session: aiohttp.ClientSession) -> None:
         while True:
             await server.up.wait()
             if self.figures.keys > self.plan.keys:
-                await asyncio.sleep(BREATHER_S)
+                await asyncio.sleep(self.breather_s)
             delivery = await self._deliveries.get()
             self.figures.requests += 1
             server.in_flight += 1
@@ -171,17 +184,21 @@ class Storm:
 
     # -- the blows ---------------------------------------------------------------
 
+    def _blows(self) -> list[Coroutine[Any, Any, None]]:
+        return [self._killer(), self._stopper()]
+
     async def _killer(self) -> None:
         async with asyncio.TaskGroup() as restarts:
             for number in range(self.plan.kills):
                 await self._reached((number + 0.5) / self.plan.kills)
                 victim = await self._busy_server(acting=number % 2 == 0)
                 await victim.kill()
-                hit = self._ledger.in_flight(victim.worker)
+                await self._ledger.settle_down()
+                hit = await self._ledger.in_flight(victim.worker)
                 self.figures.kills += 1
                 self.figures.kills_in_flight += hit > 0
                 self.figures.calls_killed += hit
-                restarts.create_task(victim.start(self._starting))
+                restarts.create_task(victim.start())
 
     async def _stopper(self) -> None:
         for number in range(self.plan.stops):
@@ -194,11 +211,13 @@ class Storm:
             sleeper.wake()
 
     async def _count_stop(self, sleeper: Server) -> None:
-        """A worker stopped in a transaction keeps the database: nobody's outcome can be written then."""
-        alone = self._ledger.in_flight(sleeper.worker)
-        in_transaction = await self._holds_the_lock()
+        """A worker stopped in a transaction may keep the whole database: nobody's outcome is written then."""
+        await self._ledger.settle_down()
+        alone = await self._ledger.in_flight(sleeper.worker)
+        in_transaction = await self._ledger.stalled()
         self.figures.stops_in_transaction += in_transaction
-        self.figures.calls_stopped += self._ledger.all_in_flight() if in_transaction else alone
+        everybody = in_transaction and self._ledger.one_writer
+        self.figures.calls_stopped += await self._ledger.all_in_flight() if everybody else alone
 
     async def _reached(self, share: float) -> None:
         answers = share * self.plan.keys * self.plan.deliveries
@@ -208,44 +227,42 @@ class Storm:
     async def _busy_server(self, *, acting: bool) -> Server:
         """One of a majority that serves, with requests; `acting`: and with a claim that has no outcome."""
         while True:
-            serving = [server for server in self._servers if server.up.is_set() and not server.stopped]
+            serving = [server for server in self._servers if server.serving]
             busy = [server for server in serving if server.in_flight]
             if busy and len(serving) > len(self._servers) // 2:
                 chosen = random.choice(busy)
-                if not acting or self._ledger.acting(chosen.worker):
+                claims = not acting or await self._ledger.acting(chosen.worker)
+                if claims and chosen.serving:  # still: the other blow may have hit it meanwhile
                     return chosen
             await asyncio.sleep(0.002)  # servers come back, and claim, at their own pace
-
-    async def _holds_the_lock(self) -> bool:
-        """A lock that nobody lets go of for a second is the stopped worker's."""
-        end = monotonic() + 1.0
-        while self._ledger.write_locked():
-            if monotonic() >= end:
-                return True
-            await asyncio.sleep(0.01)
-        return False
 
     # -- looking -----------------------------------------------------------------
 
     async def _watch(self) -> None:
         while True:
-            self.figures.stuck = max(self.figures.stuck, self._ledger.stuck(BEYOND_LEASE_S))
+            self.figures.stuck = max(self.figures.stuck, await self._ledger.stuck(BEYOND_LEASE_S))
             await asyncio.sleep(1.0)
 
     async def _calm(self) -> None:
         """Time must settle what is left, until lease + 5 s; what is left then is stuck."""
         end = monotonic() + defaults.LEASE_MIN_S + BEYOND_LEASE_S
-        while self._ledger.unsettled(PROBED) and monotonic() < end:  # noqa: ASYNC110
+        while await self._ledger.unsettled(PROBED) and monotonic() < end:  # noqa: ASYNC110
             await asyncio.sleep(0.1)  # a poll of the database, with a deadline
-        self.figures.stuck = max(self.figures.stuck, self._ledger.stuck(BEYOND_LEASE_S))
+        self.figures.stuck = max(self.figures.stuck, await self._ledger.stuck(BEYOND_LEASE_S))
 
-    def _read(self) -> None:
-        figures, rows = self.figures, self._ledger.rows()
+    async def _read(self) -> None:
+        figures, rows = self.figures, await self._ledger.rows()
         figures.effects = self._effects.counts()
-        figures.states = {tool: self._ledger.states(tool) for tool in (PLAIN, PROBED)}
+        figures.states = {tool: await self._ledger.states(tool) for tool in (PLAIN, PROBED)}
         figures.committed = {row.key for row in rows if row.state == "committed"}
         figures.without_effect = {row.key for row in rows if row.state == "no_effect"}
-        figures.intents = self._ledger.keys_with_intent()
+        figures.intents = await self._ledger.keys_with_intent()
+        figures.why_unknown = await self._ledger.why_unknown()
+        figures.broken_chains = await self._ledger.faults()
+
+
+def delivery_of(number: int) -> Delivery:
+    return Delivery(tool=PROBED if number % 2 else PLAIN, key=f"key-{number}", item=number)
 
 
 async def _post(session: aiohttp.ClientSession, url: str, delivery: Delivery) -> dict[str, Any]:

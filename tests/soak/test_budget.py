@@ -1,9 +1,7 @@
 """Are there never more effects than the budget, and an exact rest, after real processes were killed?"""
 
 import asyncio
-import sqlite3
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 from time import monotonic
 
@@ -12,11 +10,11 @@ import pytest
 
 from tests.requirements import requirement
 from tests.soak.effects import counting
-from tests.soak.ledger import LedgerFile
+from tests.soak.ledger import STORES, Ledger, ledger_in
 from tests.soak.server import Server
 
 CONFIG = """\
-store: sqlite:///storm.db
+store: {store}
 upstreams:
   soak: {{functions: "tests.soak.tools:TOOLS", concurrency: 64}}
 limits:
@@ -29,16 +27,15 @@ CALMING_S = 60.0
 class Kills:
     """Calls to several servers on one database, some of which are killed on the way."""
 
-    def __init__(self, folder: Path, servers: list[Server]) -> None:
+    def __init__(self, ledger: Ledger, servers: list[Server]) -> None:
         self.codes: Counter[str] = Counter()
         self.lost = 0
-        self._file = folder / "storm.db"
+        self._ledger = ledger
         self._servers = servers
-        self._starting = asyncio.Lock()
 
     async def start(self) -> None:
         for server in self._servers:
-            await server.start(self._starting)
+            await server.begin()
 
     async def storm(self, calls: int, kills: int) -> None:
         connector = aiohttp.TCPConnector(limit=200)
@@ -70,26 +67,21 @@ class Kills:
                 await asyncio.sleep(0.005)  # servers answer at their own pace
             victim = self._servers[number % len(self._servers)]
             await victim.kill()
-            await victim.start(self._starting)
+            await victim.begin()
 
     async def calm(self) -> None:
-        end, ledger = monotonic() + CALMING_S, LedgerFile(self._file)
-        while ledger.unsettled(TOOL) and monotonic() < end:  # noqa: ASYNC110
+        end = monotonic() + CALMING_S
+        while await self._ledger.unsettled(TOOL) and monotonic() < end:  # noqa: ASYNC110
             await asyncio.sleep(0.1)  # a poll of the database, with a deadline
-        assert not ledger.unsettled(TOOL)
-
-    def account(self) -> tuple[int, int]:
-        with closing(sqlite3.connect(self._file, timeout=30)) as connection:
-            [row] = connection.execute("SELECT calls_used, calls_reserved FROM budget").fetchall()
-        return row[0], row[1]
+        assert await self._ledger.unsettled(TOOL) == 0
 
 
-async def storm(folder: Path, *, calls: int, most: int, kills: int, processes: int) -> Kills:
-    config = folder / "holdfast.yaml"
-    config.write_text(CONFIG.format(most=most))
-    async with counting(folder / "effects") as effects:
+async def storm(store: str, folder: Path, *, calls: int, most: int, kills: int, processes: int) -> Kills:
+    async with ledger_in(store, folder) as ledger, counting(folder / "effects") as effects:
+        config = folder / "holdfast.yaml"
+        config.write_text(CONFIG.format(store=ledger.url, most=most))
         servers = [Server(f"server-{n}", config, effects.environment) for n in range(processes)]
-        it = Kills(folder, servers)
+        it = Kills(ledger, servers)
         try:
             await it.start()
             await it.storm(calls, kills)
@@ -97,25 +89,31 @@ async def storm(folder: Path, *, calls: int, most: int, kills: int, processes: i
             await it.calm()
             happened = effects.counts()
             assert max(happened.values()) == 1
-            assert it.account() == (happened.total(), 0)
+            assert await ledger.budget() == (happened.total(), 0)
             await it.calls_one_by_one(calls, most - happened.total() + 5)
             assert effects.counts().total() == most
-            assert it.account() == (most, 0)
+            assert await ledger.budget() == (most, 0)
         finally:
             for server in servers:
                 await server.close()
     return it
 
 
+@pytest.mark.parametrize("store", STORES)
 @requirement("POL-4", "IDM-4", "PPL-6")
-async def test_a_budget_is_kept_by_several_processes_of_which_some_are_killed(tmp_path: Path) -> None:
-    it = await storm(tmp_path, calls=200, most=60, kills=2, processes=2)
+async def test_a_budget_is_kept_by_several_processes_of_which_some_are_killed(
+    tmp_path: Path, store: str
+) -> None:
+    it = await storm(store, tmp_path, calls=200, most=60, kills=2, processes=2)
     assert it.codes["BUDGET_EXHAUSTED"] > 0
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("store", STORES)
 @requirement("POL-4", "IDM-4", "PPL-6")
-async def test_ten_thousand_calls_against_a_budget_of_a_thousand_with_kills(tmp_path: Path) -> None:
-    it = await storm(tmp_path, calls=10_000, most=1000, kills=20, processes=3)
+async def test_ten_thousand_calls_against_a_budget_of_a_thousand_with_kills(
+    tmp_path: Path, store: str
+) -> None:
+    it = await storm(store, tmp_path, calls=10_000, most=1000, kills=20, processes=3)
     assert it.lost > 0
     assert it.codes["BUDGET_EXHAUSTED"] > 0

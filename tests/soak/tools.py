@@ -1,4 +1,7 @@
-"""Tools whose effects are counted elsewhere. They run inside the gateways that are killed."""
+"""Tools whose effects are counted elsewhere. They run inside the gateways that are killed.
+
+They take milliseconds and have seconds: an outcome is lost to a blow, not to the deadline of a busy machine.
+"""
 
 import asyncio
 import random
@@ -38,7 +41,7 @@ async def effect_seen(name: str) -> dict[str, list[int]]:
     undo=Undo.EXACT,
     manifest=[("register", "CREATE", "line")],
     idempotency="none",
-    timeout_class=TimeoutClass.INTERACTIVE,
+    timeout_class=TimeoutClass.STANDARD,
 )
 async def apply(item: int, invocation: Invocation) -> dict[str, int]:
     """Add one line to the register.
@@ -54,7 +57,7 @@ async def apply(item: int, invocation: Invocation) -> dict[str, int]:
     undo=Undo.EXACT,
     manifest=[("register", "CREATE", "line")],
     idempotency="none",
-    timeout_class=TimeoutClass.INTERACTIVE,
+    timeout_class=TimeoutClass.STANDARD,
     probe={
         "read": {"tool": "effect_seen", "arguments": {"name": "=key"}},
         "committed": "size(state.lines) > 0",
@@ -71,4 +74,16 @@ async def apply_probed(item: int, invocation: Invocation) -> dict[str, int]:
     return await _act(invocation)
 
 
-TOOLS = [apply, apply_probed, effect_seen]
+@tool(
+    effect=Effect.LOW_RISK_INTERNAL,
+    undo=Undo.EXACT,
+    manifest=[("greetings", "CREATE", "one")],
+    idempotency="none",
+    timeout_class=TimeoutClass.STANDARD,
+)
+async def greet() -> dict[str, bool]:
+    """Do nothing, so that the ledger tells which worker a server is."""
+    return {"greeted": True}
+
+
+TOOLS = [apply, apply_probed, effect_seen, greet]

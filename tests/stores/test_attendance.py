@@ -115,8 +115,9 @@ async def test_what_another_worker_serves_is_free_when_that_worker_is_dead_silen
     tmp_path: Path,
 ) -> None:
     for name, open_store in STORES.items():
-        around = Surroundings()
-        async with open_store(tmp_path / name, around) as world:
+        around, folder = Surroundings(), tmp_path / name
+        folder.mkdir()
+        async with open_store(folder, around) as world:
             running = unnamed(make_call(world.clock, "r-1", seconds=5.0))
             await world.claim(running)
             around.workers.id = "w_other"

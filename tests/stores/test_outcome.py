@@ -8,7 +8,6 @@ import pytest
 
 from holdfast.model.operation import Operation
 from holdfast.model.vocabulary import State
-from holdfast.testing import settle_loop
 from tests.requirements import requirement
 from tests.stores.calls import make_call, observed
 from tests.stores.world import World
@@ -213,7 +212,7 @@ async def test_waiting_duplicates_wake_with_the_outcome_and_not_with_the_clock(w
     call = make_call(world.clock)
     running = await world.claim(call)
     waiting = [asyncio.create_task(world.ledger.wait(running, 2.0)) for _ in range(5)]
-    await settle_loop()
+    await world.clock.quiet()
     assert world.clock.sleepers == 5
     assert await world.end(call, State.COMMITTED)
     seen = await asyncio.gather(*waiting)

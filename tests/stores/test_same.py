@@ -6,7 +6,7 @@ import json
 import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import settings
@@ -31,13 +31,15 @@ RATE = TakeRate("bucket", 3, 10.0)
 class Stores(RuleBasedStateMachine):
     """Every store gets the same orders and must give the same answers; no key has two effects."""
 
+    kinds: ClassVar[tuple[str, ...]] = ("memory", "sqlite")
+
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
         self.around = Surroundings()
         self.stack = AsyncExitStack()
         self.folder = tempfile.TemporaryDirectory()
-        self.worlds: list[World] = [self.do(self._open(name)) for name in STORES]
+        self.worlds: list[World] = [self.do(self._open(name)) for name in self.kinds]
         self.attempts: list[list[Call]] = []
         self.grants: dict[str, list[str]] = {}
         self.committed: dict[str, int] = {}
@@ -196,8 +198,8 @@ def _told(answer: Begun | Taken | Denied) -> tuple[Any, ...]:
 
 
 def _told_of_calls(world: World) -> list[Any]:
-    """Records about calls, but for what each store makes up itself: approval ids and commitments."""
-    own = {"output_commitment": None, "approval_id": None}
+    """Records about calls, but for what each store makes up itself: approval ids, commitments, seals."""
+    own = {"output_commitment": None, "approval_id": None, "claim": None}
     return [
         (r.call_id, r.kind, json.loads(r.body) | own)
         for r in world.records()
@@ -205,8 +207,14 @@ def _told_of_calls(world: World) -> list[Any]:
     ]
 
 
+class StoresOnPostgres(Stores):
+    kinds = ("memory", "postgres")
+
+
 TestStores = requirement("IDM-4", "IDM-5", "DEC-1")(Stores.TestCase)
 TestStores.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
+TestStoresOnPostgres = requirement("IDM-4", "IDM-5", "DEC-1")(StoresOnPostgres.TestCase)
+TestStoresOnPostgres.settings = settings(max_examples=8, stateful_step_count=30, deadline=None)
 
 
 @pytest.fixture(autouse=True)

@@ -16,8 +16,8 @@ from holdfast.model.vocabulary import State
 from holdfast.ports import Begun, Denied, Taken
 from holdfast.records.chain import first_fault
 from holdfast.stores.sql import outcome, rows
-from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.stores.sql.engine import AmbiguousCommit, Transaction
+from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.system import SystemClock
 from holdfast.testing import settle_loop
 from tests.requirements import requirement

@@ -64,8 +64,8 @@ async def test_a_clock_set_back_shuts_no_bucket(world: World) -> None:
         return [type(await world.ledger.begin(call)) for _ in range(tries)].count(Begun)
 
     assert await taken(7) == 5
-    world.clock.jump(-3.0)  # less than the period: at most that much longer
-    assert await world.ledger.peek_rate(call, "tool:pay", 5, 10.0) is None
+    world.clock.jump(-3.0)  # a little: at most that much longer
+    assert await world.ledger.peek_rate(call, "tool:pay", 5, 10.0) == 5000
     world.clock.jump(-86_400.0)
     assert await taken(7) == 5
     await world.clock.advance(2.0)
@@ -98,7 +98,7 @@ async def test_a_failing_job_does_not_disturb_its_neighbours_in_the_batch(world:
     mixed = [call for pair in zip(good, bad, strict=True) for call in pair]
     answers = await asyncio.gather(*map(world.ledger.begin, mixed))
     assert [type(answer) for answer in answers] == [Begun, Denied] * 20
-    assert [record.call_id for record in world.records()] == [call.id for call in good]
+    assert sorted(record.call_id for record in world.records()) == sorted(call.id for call in good)
 
 
 @requirement("APR-4")

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -14,8 +15,8 @@ from holdfast.model.vocabulary import State
 from holdfast.ports import Approvals, Begun, Controls, Denied, Ledger, Secrets, Settlement, Taken
 from holdfast.records.chain import Record
 from holdfast.stores.memory import MemoryStore
-from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.testing import ManualClock
+from tests.stored import ALL, place, records, stored
 from tests.stores.calls import observed
 
 
@@ -124,23 +125,23 @@ class Open(Protocol):
 
 
 @asynccontextmanager
-async def open_memory(folder: Path, around: Surroundings | None = None) -> AsyncIterator[World]:
+async def open_world(kind: str, folder: Path, around: Surroundings | None = None) -> AsyncIterator[World]:
+    """A store of its own, which is gone afterwards."""
     it = around or Surroundings()
-    async with MemoryStore(it.clock, boot=it.boot, workers=it.workers) as store:
-        yield _world(store, it, lambda: store.records)
-
-
-@asynccontextmanager
-async def open_sqlite(folder: Path, around: Surroundings | None = None) -> AsyncIterator[World]:
-    it, path = around or Surroundings(), folder / "holdfast.db"
-    async with SqliteStore(path, it.clock, boot=it.boot, workers=it.workers) as store:
-        yield _world(store, it, lambda: list(read_records(path)))
-
-
-def _world(store: MemoryStore | SqliteStore, it: Surroundings, records: Callable[[], list[Record]]) -> World:
-    return World(
-        store.ledger, store.approvals, store.controls, store.secrets, it.clock, it.boot, it.workers, records
-    )
+    async with (
+        place(kind, folder),
+        stored(kind, folder, it.clock, boot=it.boot, workers=it.workers) as store,
+    ):
+        yield World(
+            store.ledger,
+            store.approvals,
+            store.controls,
+            store.secrets,
+            it.clock,
+            it.boot,
+            it.workers,
+            lambda: store.records if isinstance(store, MemoryStore) else records(kind, folder),
+        )
 
 
 def read_records(path: Path) -> Iterator[Record]:
@@ -150,4 +151,4 @@ def read_records(path: Path) -> Iterator[Record]:
             yield Record(*row)
 
 
-STORES: dict[str, Open] = {"memory": open_memory, "sqlite": open_sqlite}
+STORES: dict[str, Open] = {kind: partial(open_world, kind) for kind in ALL}

@@ -4,13 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.lifecycle.conftest import store
 from tests.lifecycle.world import World
 from tests.telemetry.world import Open, Seen, opener
 
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+__all__ = ["open_gateway", "seen", "store", "world"]
 
 
 @pytest.fixture

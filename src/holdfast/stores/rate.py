@@ -20,8 +20,8 @@ def wait_ms(tat: float | None, now: float, calls: float, per_s: float) -> int | 
 def arrival(tat: float, now: float, calls: float, per_s: float) -> float:
     """Where the bucket would stand after one more call.
 
-    A full bucket stands at `now + per_s`. It can only be far ahead of that after the clock was set back; it then
-    starts anew, for a jump of the clock must not shut a bucket for hours.
+    A full bucket stands at `now + per_s`. It can only be far ahead of that after the clock was set back; it
+    then starts anew, for a jump of the clock must not shut a bucket for hours.
     """
     start = tat if now <= tat <= now + per_s + AHEAD_S else now
     return start + per_s / calls

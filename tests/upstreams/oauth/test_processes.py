@@ -1,19 +1,18 @@
 """Do several gateways on one database stay signed in together?"""
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from holdfast.model.errors import Code, NoEffect
-from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.stores.sql.tokens import SqlTokens
 from holdfast.testing import ManualClock
 from holdfast.upstreams.mcp.oauth_kept import LEASE_S
 from tests.requirements import requirement
+from tests.stored import DURABLE, durable, place, rows
 from tests.upstreams.oauth.world import ALICE, decoded, until, world
 
 OWNER = ("acme", "alice")
@@ -33,16 +32,22 @@ class Watched:
         return leased
 
 
+@pytest.fixture(params=DURABLE)
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
+    async with place(request.param, tmp_path) as kind:
+        yield kind
+
+
 @asynccontextmanager
-async def two_stores(folder: Path) -> AsyncIterator[tuple[SqlTokens, Watched]]:
-    path, clock = folder / "holdfast.db", ManualClock()
-    async with SqliteStore(path, clock) as one, SqliteStore(path, clock) as other:
+async def two_stores(store: str, folder: Path) -> AsyncIterator[tuple[SqlTokens, Watched]]:
+    clock = ManualClock()
+    async with durable(store, folder, clock) as one, durable(store, folder, clock) as other:
         yield one.tokens, Watched(other.tokens)
 
 
 @requirement("PPL-6")
-async def test_of_two_processes_one_renews_and_both_have_the_new_token(tmp_path: Path) -> None:
-    async with world() as w, two_stores(tmp_path) as (first, second):
+async def test_of_two_processes_one_renews_and_both_have_the_new_token(store: str, tmp_path: Path) -> None:
+    async with world() as w, two_stores(store, tmp_path) as (first, second):
         await w.sign_in(store=first)
         await w.clock.advance(3600)
         w.office.hold = asyncio.Event()
@@ -56,8 +61,10 @@ async def test_of_two_processes_one_renews_and_both_have_the_new_token(tmp_path:
 
 
 @requirement("PPL-6")
-async def test_a_process_that_died_while_renewing_is_not_waited_for_for_ever(tmp_path: Path) -> None:
-    async with world() as w, two_stores(tmp_path) as (first, second):
+async def test_a_process_that_died_while_renewing_is_not_waited_for_for_ever(
+    store: str, tmp_path: Path
+) -> None:
+    async with world() as w, two_stores(store, tmp_path) as (first, second):
         await w.sign_in(store=first)
         at = decoded(await first.load(OWNER, "crm"))["at"]
         await w.clock.advance(3600)
@@ -70,8 +77,8 @@ async def test_a_process_that_died_while_renewing_is_not_waited_for_for_ever(tmp
 
 
 @requirement("AUT-8", "PPL-6")
-async def test_signing_in_and_out_is_felt_at_once_in_the_other_process(tmp_path: Path) -> None:
-    async with world() as w, two_stores(tmp_path) as (first, second):
+async def test_signing_in_and_out_is_felt_at_once_in_the_other_process(store: str, tmp_path: Path) -> None:
+    async with world() as w, two_stores(store, tmp_path) as (first, second):
         gateway = w.authorizer(second)
         with pytest.raises(NoEffect):
             await w.call(gateway)
@@ -84,11 +91,10 @@ async def test_signing_in_and_out_is_felt_at_once_in_the_other_process(tmp_path:
 
 
 @requirement("AUT-6")
-async def test_a_token_that_was_moved_to_somebody_elses_row_is_not_used(tmp_path: Path) -> None:
-    async with world() as w, two_stores(tmp_path) as (first, second):
+async def test_a_token_that_was_moved_to_somebody_elses_row_is_not_used(store: str, tmp_path: Path) -> None:
+    async with world() as w, two_stores(store, tmp_path) as (first, second):
         await w.sign_in(store=first)
-        with closing(sqlite3.connect(tmp_path / "holdfast.db")) as thief, thief:
-            thief.execute("UPDATE token SET principal = 'eve'")
+        rows(store, tmp_path, "UPDATE {}token SET principal = 'eve'")
         with pytest.raises(NoEffect, match="cannot be read") as refused:
             await w.call(w.authorizer(second), "acme/eve/agent")
         assert (refused.value.code, w.seen) == (Code.DEPENDENCY_UNAVAILABLE, [])

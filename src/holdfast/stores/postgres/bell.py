@@ -140,8 +140,8 @@ class Bell:
     # -- being alive -------------------------------------------------------------
 
     async def refreshed(self, since: float) -> None:
-        """Until the last heartbeat began after `since`, and not long ago: the time and our place on the roll are
-        known anew.
+        """Until the last heartbeat began after `since`, and not long ago: the time and our place on the roll
+        are known anew.
         """
         while self._beaten_at <= since or elapsed() - self._beaten_at > roll.GRACE_S:
             self._hurry.set()
