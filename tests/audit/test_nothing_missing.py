@@ -25,7 +25,7 @@ from tests.audit.world import ANA, said
 from tests.faults.crashing import POINTS
 from tests.faults.test_crash_points import CONFIG, TOOLS, die, key
 from tests.requirements import requirement
-from tests.soak.effects import counting
+from tests.soak.effects import counting, told_of
 from tests.soak.server import ROOT
 from tests.soak.storm import Plan, Storm
 from tests.stored import asked, place, url_of
@@ -65,7 +65,7 @@ async def test_after_a_kill_at_any_point_the_log_verifies_and_what_happened_is_i
     async with place(kind, tmp_path), counting(tmp_path / "effects") as effects:
         file.write_text(CONFIG.format(url_of(kind, tmp_path)))
         config = configuration.load(file)
-        for name, value in effects.environment.items():
+        for name, value in told_of(effects).items():
             monkeypatch.setenv(name, value)
         for point in points:
             await die(point, file)

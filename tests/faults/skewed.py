@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 
 from tests.faults.faketime import HOUR_S, WallClock
-from tests.soak.effects import ADDRESS, Effects, counting
+from tests.soak.effects import ADDRESS, Effects, counting, told_of
 from tests.soak.server import Server
 from tests.stored import place, url_of
 
@@ -49,7 +49,7 @@ class Skewed:
         file = self.folder / f"{name}.clock"
         clock = self.clocks[name] = WallClock(file, ahead_s, jumps=name in JUMPERS)
         server = self.servers[name] = Server(
-            name, self.config, {**self.effects.environment, **clock.environment}
+            name, self.config, {**told_of(self.effects), **clock.environment}
         )
         await server.begin()
 

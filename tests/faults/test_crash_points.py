@@ -24,7 +24,7 @@ from tests.faults.crashing import POINTS
 from tests.faults.table import crash_table
 from tests.requirements import requirement
 from tests.servers.asgi import Client
-from tests.soak.effects import Effects, counting
+from tests.soak.effects import Effects, counting, told_of
 from tests.soak.server import ROOT
 from tests.stored import DURABLE, Durable, place, rows, url_of
 
@@ -91,7 +91,7 @@ async def crash_everywhere(kind: str, folder: Path, patch: pytest.MonkeyPatch) -
     patch.chdir(ROOT)
     async with place(kind, folder), counting(folder / "effects") as effects:
         config.write_text(CONFIG.format(url_of(kind, folder)))
-        for name, value in effects.environment.items():
+        for name, value in told_of(effects).items():
             patch.setenv(name, value)
         async with bystander(kind, config, effects) as other:
             seen = {point: await crash(point, config, other) for point in POINTS}

@@ -17,7 +17,7 @@ from holdfast import config as configuration
 from holdfast.gateway import auditing, logfile
 from tests.faults.triggers import full_disk
 from tests.requirements import requirement
-from tests.soak.effects import Effects, counting
+from tests.soak.effects import Effects, counting, told_of
 from tests.soak.server import Server
 from tests.stored import DURABLE, place, url_of
 
@@ -91,7 +91,7 @@ async def disk(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
     async with place(kind, tmp_path), counting(tmp_path / "effects") as effects:
         config = tmp_path / "holdfast.yaml"
         config.write_text(CONFIG.format(store=url_of(kind, tmp_path)))
-        server = Server("server", config, effects.environment)
+        server = Server("server", config, told_of(effects))
         try:
             await server.begin()
             async with aiohttp.ClientSession() as http, limited(kind, tmp_path, server) as (fill, room):

@@ -50,6 +50,21 @@ class Figures:
     writers: set[str] = field(default_factory=set)
     """Workers that wrote to the log."""
 
+    def wrong(self) -> dict[str, object]:
+        """What must never be, whatever was done to the gateways."""
+        seen: dict[str, object] = {
+            "two effects": self.twice,
+            "told done without an effect": self.done_without_effect,
+            "acknowledgements lost": self.acknowledgements_lost,
+            "effects denied": self.effect_denied,
+            "unequal answers": self.unequal_answers,
+            "unrecorded": self.unrecorded,
+            "surprises": self.surprises,
+            "broken chains": self.broken_chains,
+            "stuck": self.stuck,
+        }
+        return {name: what for name, what in seen.items() if what}
+
     @property
     def twice(self) -> list[str]:
         return [key for key, count in self.effects.items() if count > 1]

@@ -17,7 +17,7 @@ from typing import Any
 import aiohttp
 
 from holdfast.model import defaults
-from tests.soak.effects import Effects
+from tests.soak.effects import Effects, told_of
 from tests.soak.figures import Figures
 from tests.soak.ledger import Ledger, LedgerFile
 from tests.soak.server import Server
@@ -70,7 +70,7 @@ class Storm:
         self.config = folder / "holdfast.yaml"
         self.config.write_text(CONFIG.format(store=self._ledger.url))
         names = [f"server-{number}" for number in range(plan.processes)]
-        environment, owner_of = effects.environment, self._ledger.owner_of
+        environment, owner_of = told_of(effects), self._ledger.owner_of
         self._servers = [Server(name, self.config, environment, owner_of) for name in names]
         self._deliveries: asyncio.Queue[Delivery] = asyncio.Queue()
         self._open = 0

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from tests.requirements import requirement
-from tests.soak.effects import counting
+from tests.soak.effects import counting, told_of
 from tests.soak.ledger import STORES, Ledger, ledger_in
 from tests.soak.server import Server
 
@@ -80,7 +80,7 @@ async def storm(store: str, folder: Path, *, calls: int, most: int, kills: int, 
     async with ledger_in(store, folder) as ledger, counting(folder / "effects") as effects:
         config = folder / "holdfast.yaml"
         config.write_text(CONFIG.format(store=ledger.url, most=most))
-        servers = [Server(f"server-{n}", config, effects.environment) for n in range(processes)]
+        servers = [Server(f"server-{n}", config, told_of(effects)) for n in range(processes)]
         it = Kills(ledger, servers)
         try:
             await it.start()

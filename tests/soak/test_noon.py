@@ -15,7 +15,7 @@ import pytest
 
 from tests.requirements import requirement
 from tests.soak.audit import check_log
-from tests.soak.effects import Effects, counting
+from tests.soak.effects import Effects, counting, told_of
 from tests.soak.ledger import STORES, ledger_in
 from tests.soak.server import ROOT, Server
 from tests.soak.storm import CONFIG, PLAIN, delivery_of
@@ -33,8 +33,8 @@ class Day:
     def __init__(self, folder: Path, store: str, effects: Effects) -> None:
         self.config = folder / "holdfast.yaml"
         self.config.write_text(CONFIG.format(store=store, tools="TOOLS"))
-        self._environment = effects.environment
-        self.servers = [Server(f"server-{n}", self.config, effects.environment) for n in range(SERVERS)]
+        self._environment = told_of(effects)
+        self.servers = [Server(f"server-{n}", self.config, told_of(effects)) for n in range(SERVERS)]
         self.sent: set[int] = set()
         self.done: dict[int, Answer] = {}
         self._numbers: Iterator[int] = count()

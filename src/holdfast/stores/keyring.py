@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from holdfast.model.errors import StoreError
+from holdfast.stores.files import sync
 
 ROOT_BYTES = 32
 NONCE_BYTES = 12
@@ -212,16 +213,8 @@ def _create(path: Path) -> None:
         os.close(file)
     try:
         os.link(draft, path)
-        _sync_folder(path.parent)  # a key that a power cut takes away takes every payload with it
+        sync(path.parent)  # a key that a power cut takes away takes every payload with it
     except FileExistsError:
         pass
     finally:
         draft.unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

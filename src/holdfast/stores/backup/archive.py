@@ -20,6 +20,7 @@ import orjson
 from holdfast.model.errors import StoreError
 from holdfast.stores.backup.manifest import NAME, SEAL, Manifest, Member
 from holdfast.stores.backup.snapshot import Row
+from holdfast.stores.files import sync
 
 BATCH = 500
 """Rows that are loaded together."""
@@ -62,7 +63,7 @@ def written(path: Path) -> Iterator[Pen]:
             file.flush()
             os.fsync(file.fileno())
         draft.rename(path)
-        sync_folder(path.parent)
+        sync(path.parent)
     except OSError as error:
         raise StoreError(f"the backup '{path}' cannot be written: {error}") from error
     finally:
@@ -162,11 +163,3 @@ def _cell(value: Any) -> Any:
 
 def _row(line: bytes) -> Row:
     return tuple(base64.b64decode(v["b64"]) if isinstance(v, dict) else v for v in orjson.loads(line))
-
-
-def sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

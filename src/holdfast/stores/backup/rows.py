@@ -43,8 +43,8 @@ class Table(NamedTuple):
         return dict(zip(self.columns, row, strict=True))
 
     async def find(self, transaction: Transaction, row: Row) -> Row | None:
-        """The row of that key that is there now."""
-        return await transaction.one(f"{self.select} WHERE {self._by_key}", self.key(row))
+        """The row of that key that is there now, and stays as it is until the transaction is over."""
+        return await transaction.one(f"{self.select} WHERE {self._by_key} /* FOR UPDATE */", self.key(row))
 
     async def drop(self, transaction: Transaction, row: Row) -> None:
         await transaction.run(f"DELETE FROM {self.name} WHERE {self._by_key}", self.key(row))  # noqa: S608

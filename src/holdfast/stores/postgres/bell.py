@@ -53,6 +53,7 @@ class Bell:
         self._wanted: dict[str, None] = {}  # in the order they came
         self._ringing = 0
         self._hurry = asyncio.Event()
+        self._well = True
         self._beaten_at = float("-inf")
         self._next: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.rung: Callable[[str], None] = lambda what: None
@@ -83,6 +84,11 @@ class Bell:
                 async with asyncio.timeout(RING_S), self._turn:
                     await self._connection.execute(roll.LEAVE, self._roll.id)
             await hang_up(self._connection)
+
+    @property
+    def away(self) -> bool:
+        """The last heartbeat failed."""
+        return not self._well
 
     @property
     def idle(self) -> bool:
@@ -149,22 +155,21 @@ class Bell:
             await asyncio.shield(beat)
 
     async def _keep_beating(self) -> None:
-        well = True
         while True:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._hurry.wait(), self._roll.heartbeat_s if well else HURRY_S)
+                await asyncio.wait_for(self._hurry.wait(), self._roll.heartbeat_s if self._well else HURRY_S)
             try:
                 await self._beat()
             except (asyncpg.PostgresError, StoreError, *LOST) as error:
-                if well:
+                if self._well:
                     log.error("the database is away: %s", describe(error))
-                well = False
+                self._well = False
                 if isinstance(error, LOST):  # a server that refuses, as with a full disk, leaves us our lock
                     await self._lose()
             else:
-                if not well:
+                if not self._well:
                     log.warning("the database is back")
-                well = True
+                self._well = True
 
     async def _beat(self) -> None:
         self._hurry.clear()

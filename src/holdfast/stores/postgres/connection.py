@@ -20,6 +20,8 @@ STATEMENT_S = 15.0
 PATIENCE_S = 10.0
 """How long a write waits for a server that is away before it is given up; nothing of it was kept then."""
 READ_PATIENCE_S = 5.0
+AWAY_S = 0.5
+"""How long anybody waits for a server that is known to be away, unless an outcome is to be written."""
 AGAIN_S = 0.05
 """The pause before the server is tried again; it doubles up to half a second."""
 

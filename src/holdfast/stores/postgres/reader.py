@@ -1,12 +1,14 @@
 """Rows that are committed, for one tenant at a time: the connection itself sees nobody else's (AUT-6)."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import asyncpg
 
 from holdfast.model.errors import StoreError
 from holdfast.stores.postgres.connection import (
+    AWAY_S,
     LOST,
     READ_PATIENCE_S,
     Connection,
@@ -29,7 +31,15 @@ class _Seat:
 
 
 class PostgresReader:
-    def __init__(self, url: str, readers: int = READERS, patience_s: float = READ_PATIENCE_S) -> None:
+    def __init__(
+        self,
+        url: str,
+        readers: int = READERS,
+        patience_s: float = READ_PATIENCE_S,
+        away: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`away`: the server is known not to be there."""
+        self._away = away
         self._url = url
         self._seats = [_Seat() for _ in range(readers)]
         self._free = list(self._seats)
@@ -38,7 +48,7 @@ class PostgresReader:
         self._closed = False
 
     async def all(self, tenant: str, statement: str, values: Values = ()) -> list[Row]:
-        patience = Patience(self._patience_s)
+        patience = Patience(min(self._patience_s, AWAY_S) if self._away() else self._patience_s)
         while True:
             try:
                 return await self._try(patience, tenant, *said(statement, values))

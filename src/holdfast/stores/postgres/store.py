@@ -89,9 +89,11 @@ class PostgresStore(SqlStore):
         opening.push_async_callback(bell.close)
         workers: Workers = self._workers or roll
         boot = self._boot or DatabaseBoot(clock)
-        reader = PostgresReader(self.url)
+        reader = PostgresReader(self.url, away=lambda: bell.away)
         opening.push_async_callback(reader.close)
-        writer = PostgresWriter(self.url, workers.id, self._lanes, refreshed=bell.refreshed)
+        writer = PostgresWriter(
+            self.url, workers.id, self._lanes, refreshed=bell.refreshed, away=lambda: bell.away
+        )
         opening.push_async_callback(writer.close)
         self._parts = (bell, reader, writer)
         watch = Watch(clock, bell)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, TypeVarTuple, Unpack
 
 from holdfast.model.errors import StoreError
-from holdfast.stores.postgres.connection import PATIENCE_S, Patience
+from holdfast.stores.postgres.connection import AWAY_S, PATIENCE_S, Patience
 from holdfast.stores.postgres.lane import Job, Lane
 from holdfast.stores.sql.engine import Transaction
 
@@ -28,7 +28,10 @@ class PostgresWriter:
         lanes: int = LANES,
         patience_s: float = PATIENCE_S,
         refreshed: Callable[[float], Awaitable[None]] | None = None,
+        away: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`away`: the server is known not to be there; then only what must survive waits for it."""
+        self._away = away
         self._lanes = [Lane(url, f"{name}.{number}", refreshed) for number in range(lanes)]
         self._free = list(reversed(self._lanes))
         self._waiting: deque[Job] = deque()
@@ -59,7 +62,8 @@ class PostgresWriter:
         if self._closed:
             raise StoreError("the store is closed; open it again")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._waiting.append(Job(tenant, durable, job, arguments, future, Patience(self._patience_s)))
+        seconds = self._patience_s if durable or not self._away() else min(self._patience_s, AWAY_S)
+        self._waiting.append(Job(tenant, durable, job, arguments, future, Patience(seconds)))
         if self._free:
             task = asyncio.ensure_future(self._work(self._free.pop()))
             self._working.add(task)

@@ -12,9 +12,9 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from holdfast.model.errors import StoreError
-from holdfast.stores.backup.archive import sync_folder
 from holdfast.stores.backup.snapshot import Row, Values
 from holdfast.stores.backup.tables import TABLES
+from holdfast.stores.files import sync
 from holdfast.stores.sqlite.connection import connect
 from holdfast.stores.sqlite.migrate import migrate, shipped
 from holdfast.stores.worker import alone
@@ -69,11 +69,11 @@ class SqliteVessel:
 
     async def launch(self, number: int) -> str | None:
         self._shut()
-        _sync(self._draft)
+        sync(self._draft)
         try:
             kept = _put_aside(self._path, before(self._path, number)) if self._path.exists() else None
             self._draft.replace(self._path)
-            sync_folder(self._path.parent)
+            sync(self._path.parent)
         except OSError as error:
             raise StoreError(f"the database '{self._path}' cannot be put in place: {error}") from error
         return None if kept is None else str(kept)
@@ -136,11 +136,3 @@ def _folded(path: Path) -> bool:
     if mode != "delete":
         raise StoreError(f"somebody has '{path}' open; stop every process that uses it")
     return True
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
