@@ -67,7 +67,7 @@ async def ledger(gateway: Gateway) -> Any:
         admitted.put_nowait(call)
 
     async def flow(key: str) -> None:
-        call = await admitted.get()
+        call = admitted.get_nowait()  # raises QueueEmpty when all were run
         begun = await ports.ledger.begin(call)
         assert isinstance(begun, Begun)
         call.operation = begun.operation
@@ -101,18 +101,22 @@ async def run(kind: str, url: str, config: Path, name: str, sizes: Sizes) -> Non
 async def timed(flow: Flow, name: str) -> None:
     print("ready", flush=True)
     await asyncio.to_thread(sys.stdin.readline)
-    end, done, cpu = time.perf_counter() + SECONDS, 0, time.process_time()
+    began, done, cpu = time.perf_counter(), 0, time.process_time()
 
     async def worker(number: int) -> None:
         nonlocal done
         turn = 0
-        while time.perf_counter() < end:
-            await flow(f"{name}-{number}-{turn}")
+        while time.perf_counter() - began < SECONDS:
+            try:
+                await flow(f"{name}-{number}-{turn}")
+            except asyncio.QueueEmpty:
+                return
             turn += 1
             done += 1
 
     await asyncio.gather(*(worker(number) for number in range(AT_ONCE)))
-    print(json.dumps({"done": done, "cpu": time.process_time() - cpu}), flush=True)
+    took = time.perf_counter() - began
+    print(json.dumps({"rate": done / took, "done": done, "cpu": time.process_time() - cpu}), flush=True)
 
 
 def together(kind: str, processes: int, url: str, config: Path, tag: str, sizes: str) -> tuple[float, float]:
@@ -136,7 +140,7 @@ def together(kind: str, processes: int, url: str, config: Path, tag: str, sizes:
         one.stdin.flush()
     said = [json.loads(one.communicate(timeout=60)[0].splitlines()[-1]) for one in crew]
     done = sum(answer["done"] for answer in said)
-    return done / SECONDS, sum(answer["cpu"] for answer in said) / done * 1e6
+    return sum(answer["rate"] for answer in said), sum(answer["cpu"] for answer in said) / done * 1e6
 
 
 async def measured_sizes(url: str, config: Path) -> str:
