@@ -7,16 +7,19 @@ from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
+import asyncpg
+
 from bench.tools import TOOLS
 from holdfast import Gateway, Principal
 from holdfast import config as configuration
 from holdfast.gateway import auditing, logfile
-from holdfast.records.chain import Chain, Record
+from holdfast.records.chain import GENESIS, Chain, Record
 from holdfast.records.export import Part
 from holdfast.records.exported import inspect_export
 from holdfast.records.report import Report
+from holdfast.stores.log import opened
+from holdfast.stores.sql.engine import OPEN_CHAIN
 from holdfast.stores.sqlite.connection import connect
-from holdfast.stores.sqlite.log import opened
 
 AGENT = Principal(user="ana", agent="bench", scopes=frozenset({"**"}), trust=60)
 SAMPLE = 20
@@ -25,20 +28,20 @@ AIM = 50_000
 _INSERT = "INSERT INTO record VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-async def audit(records: int = 100_000) -> None:
+async def audit(records: int = 100_000, store: str = "sqlite:///holdfast.db") -> None:
     """A log of many records, with bodies that a gateway wrote."""
     assert TOOLS
     with tempfile.TemporaryDirectory() as folder:
-        upstreams = {"b": {"functions": "bench.tools:TOOLS"}}
-        config = configuration.parse({"upstreams": upstreams}, folder=Path(folder))
+        said = {"store": store, "upstreams": {"b": {"functions": "bench.tools:TOOLS"}}}
+        config = configuration.parse(said, folder=Path(folder))
         await _call(config)
-        _repeat(config, records)
+        await _repeat(config, records)
         started = time.perf_counter()
         async with Gateway.open(config) as gateway:
             while await gateway._auditing.tidy():  # the part itself is under test
                 pass
         sequenced = time.perf_counter() - started
-        print(f"\naudit log of {records} records")
+        print(f"\naudit log of {records} records, {config.store.partition(':')[0]}")
         print(f"  sequenced         {records / sequenced:10,.0f} records/s")
         _verified(config)
 
@@ -50,18 +53,27 @@ async def _call(config: configuration.Config) -> None:
             await gateway.call("b.mark", {"item": f"i-{n}"}, principal=AGENT, key=f"k-{n}")
 
 
-def _repeat(config: configuration.Config, records: int) -> None:
+async def _repeat(config: configuration.Config, records: int) -> None:
     """Write the reads again as another writer: they leave nothing in the ledger."""
-    with opened(config.store_path) as log:
+    with opened(logfile.place(config)) as log:
         real = [leaf.record for leaf in log.leaves() if leaf.record is not None]
     reads = [record for record in real if '"tool":"b.look' in record.body]
-    chain, connection = Chain("w_bench"), connect(config.store_path)
-    connection.execute("BEGIN")
-    connection.execute("INSERT INTO chain_head VALUES ('*', 'w_bench', 0, zeroblob(32), 1, '')")
-    for n in range(records):
-        connection.execute(_INSERT, _again(chain, reads[n % len(reads)], n // len(reads)))
-    connection.execute("COMMIT")
-    connection.close()
+    chain = Chain("w_bench")
+    made = [_again(chain, reads[n % len(reads)], n // len(reads)) for n in range(records)]
+    if config.on_postgres:
+        connection = await asyncpg.connect(config.store)
+        await connection.execute("SET holdfast.tenant = '*'; SET search_path = holdfast")
+        await connection.execute(OPEN_CHAIN.replace("?", "$1", 1).replace("?", "$2"), "w_bench", GENESIS)
+        places = ", ".join(f"${n}" for n in range(1, 10))
+        await connection.executemany(f"INSERT INTO record VALUES ({places})", made)
+        await connection.close()
+        return
+    file = connect(config.store_path)
+    file.execute("BEGIN")
+    file.execute(OPEN_CHAIN, ("w_bench", GENESIS))
+    file.executemany(_INSERT, made)
+    file.execute("COMMIT")
+    file.close()
 
 
 def _again(chain: Chain, record: Record, turn: int) -> Record:
@@ -74,7 +86,7 @@ def _verified(config: configuration.Config) -> None:
     file = BytesIO()
     logfile.write_export(config, Part(), file)
     looks: dict[str, Callable[[], Report]] = {
-        "database": lambda: logfile.verify(config.store_path, auditing.checkpoint_path(config), key),
+        "database": lambda: logfile.verify(logfile.place(config), auditing.checkpoint_path(config), key),
         "export": lambda: inspect_export(BytesIO(file.getvalue()), [], key),
     }
     for name, look in looks.items():

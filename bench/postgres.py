@@ -19,6 +19,7 @@ from typing import Any
 import asyncpg
 import uvloop
 
+from bench.audit import audit
 from bench.floor_postgres import SCHEMA, PostgresFloor, Sizes
 from holdfast import Gateway, Principal, lifecycle
 from holdfast.model.call import Call, Proposal
@@ -178,6 +179,8 @@ def main() -> None:
                 rate = statistics.median(rate for rate, _ in rates[kind])
                 cpu = statistics.median(cpu for _, cpu in rates[kind])
                 print(f"{NAMES[kind]:<24}{processes:>10}{rate:>10.0f}{cpu:>9.0f}{rate / floor:>14.0%}")
+    with Postgres(durable=True) as server:
+        asyncio.run(audit(store=server.url))
 
 
 NAMES = {"floor": "bare rows, two commits", "ledger": "ledger begin + finish", "call": "whole calls"}
