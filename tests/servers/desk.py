@@ -11,6 +11,20 @@ from holdfast.model.vocabulary import Effect, Floor, Undo
 LEAK = "cannot reach db.internal.example with hunter2 at /var/lib/desk"
 
 
+MAIL: dict[str, Any] = {
+    "effect": Effect.HIGH_RISK_EXTERNAL,
+    "undo": Undo.NONE,
+    "manifest": [("mail", "CREATE", "one")],
+    "idempotency": "none",
+    "scopes": ["mail:send"],
+    "floor": Floor.OPERATOR,
+    "preview": {},
+    "rollback_plan": "write another mail",
+    "verification": {"target": "the outbox"},
+}
+"""What a mail that an operator must see declares."""
+
+
 class Desk:
     """A small office: notes to read and write, and mail that a person must allow."""
 
@@ -111,17 +125,7 @@ class Desk:
         """Say something, once an hour."""
         return "tick"
 
-    @tool(
-        effect=Effect.HIGH_RISK_EXTERNAL,
-        undo=Undo.NONE,
-        manifest=[("mail", "CREATE", "one")],
-        idempotency="none",
-        scopes=["mail:send"],
-        floor=Floor.OPERATOR,
-        preview={},
-        rollback_plan="write another mail",
-        verification={"target": "the outbox"},
-    )
+    @tool(**MAIL)
     async def send(self, to: str) -> dict[str, Any]:
         """Send a mail.
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from holdfast.model.function import tool
 from holdfast.model.invocation import Invocation
-from holdfast.model.vocabulary import Effect, Floor, TimeoutClass, Undo
+from holdfast.model.vocabulary import Effect, TimeoutClass, Undo
+from tests.servers.desk import MAIL
 
 WRITE: dict[str, Any] = {
     "effect": Effect.LOW_RISK_INTERNAL,
@@ -72,17 +73,7 @@ class House:
         self.looked.append((invocation.tenant, topic))
         return {"for": invocation.tenant, "times": self.looked.count((invocation.tenant, topic))}
 
-    @tool(
-        effect=Effect.HIGH_RISK_EXTERNAL,
-        undo=Undo.NONE,
-        manifest=[("mail", "CREATE", "one")],
-        idempotency="none",
-        scopes=["mail:send"],
-        floor=Floor.OPERATOR,
-        preview={},
-        rollback_plan="write another mail",
-        verification={"target": "the outbox"},
-    )
+    @tool(**MAIL)
     async def send(self, to: str, invocation: Invocation) -> dict[str, Any]:
         """Send a mail.
 

@@ -13,6 +13,14 @@ from typing import Protocol
 
 from holdfast.model.errors import StoreError
 
+_SINCE_BOOT: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""Darwin has no CLOCK_BOOTTIME; its CLOCK_MONOTONIC counts sleep, which Linux's does not."""
+
+
+def elapsed() -> float:
+    """Seconds since the machine was started, those included in which it slept."""
+    return time.clock_gettime(_SINCE_BOOT)
+
 
 class Boot(Protocol):
     @property
@@ -25,11 +33,9 @@ class SystemBoot:
 
     def __init__(self) -> None:
         self.id = _boot_id()
-        # Darwin has no CLOCK_BOOTTIME; its CLOCK_MONOTONIC counts sleep, which Linux's does not.
-        self._clock: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
     def now(self) -> float:
-        return time.clock_gettime(self._clock)
+        return elapsed()
 
 
 def _boot_id() -> str:

@@ -27,9 +27,9 @@ _CLOSE_S = 5.0
 
 
 class Loop:
-    def __init__(self) -> None:
+    def __init__(self, name: str = "holdfast-rows") -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="holdfast-rows", daemon=True)
+        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
         self._thread.start()
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:

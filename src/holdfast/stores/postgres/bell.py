@@ -16,6 +16,7 @@ import asyncpg
 
 from holdfast.model.errors import StoreError
 from holdfast.model.operation import Operation, OperationRef
+from holdfast.stores.boot import elapsed
 from holdfast.stores.postgres import roll
 from holdfast.stores.postgres.clock import DatabaseClock
 from holdfast.stores.postgres.connection import (
@@ -24,7 +25,6 @@ from holdfast.stores.postgres.connection import (
     Patience,
     connect,
     describe,
-    elapsed,
     hang_up,
 )
 from holdfast.stores.postgres.roll import Roll, Seen

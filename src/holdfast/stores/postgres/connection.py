@@ -1,7 +1,6 @@
 """How is the server reached, how long may anybody wait for it, and what does its silence mean?"""
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
@@ -9,8 +8,6 @@ from typing import TypeAlias
 import asyncpg
 
 from holdfast.model.errors import StoreError
-
-log = logging.getLogger(__name__)
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
@@ -88,14 +85,6 @@ async def hang_up(connection: Connection) -> None:
         await connection.close(timeout=1.0)
     except LOST:
         connection.terminate()
-
-
-def elapsed() -> float:
-    """Seconds that passed, those included in which the machine slept."""
-    return time.clock_gettime(_PASSED)
-
-
-_PASSED: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Patience:

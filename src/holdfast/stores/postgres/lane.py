@@ -6,7 +6,6 @@ happened: the last record of the transaction tells, for its place in the chain i
 """
 
 import asyncio
-import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ import asyncpg
 
 from holdfast.model.errors import HoldfastError, StoreError
 from holdfast.records.chain import GENESIS, Chain, Record
+from holdfast.stores.boot import elapsed
 from holdfast.stores.postgres.connection import (
     CONFLICTS,
     LOST,
@@ -22,15 +22,12 @@ from holdfast.stores.postgres.connection import (
     Patience,
     connect,
     describe,
-    elapsed,
     hang_up,
 )
 from holdfast.stores.postgres.dialect import quoted
 from holdfast.stores.postgres.shortcuts import MISSED, SHORTCUTS
 from holdfast.stores.postgres.transaction import PostgresTransaction
 from holdfast.stores.sql.engine import AmbiguousCommit, Withdrawn
-
-log = logging.getLogger(__name__)
 
 TRIES = 8
 """How often a job that meets others is run before it is given up."""

@@ -11,7 +11,7 @@ import asyncpg
 from holdfast.model import defaults
 from holdfast.model.errors import StoreError
 from holdfast.ports import Clock
-from holdfast.stores.boot import Boot
+from holdfast.stores.boot import Boot, elapsed
 from holdfast.stores.keyring import Keyring
 from holdfast.stores.postgres.bell import Bell
 from holdfast.stores.postgres.clock import DatabaseBoot, DatabaseClock
@@ -21,7 +21,6 @@ from holdfast.stores.postgres.connection import (
     Patience,
     connect,
     describe,
-    elapsed,
     hang_up,
 )
 from holdfast.stores.postgres.migrate import migrate

@@ -5,14 +5,15 @@ asks the server, with a deadline.
 """
 
 import asyncio
-import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import asyncpg
 
 from holdfast.model.errors import StoreError
-from holdfast.stores.postgres.connection import LOST, Connection, connect, describe, elapsed, hang_up
+from holdfast.stores.boot import elapsed
+from holdfast.stores.postgres.aside import Loop
+from holdfast.stores.postgres.connection import LOST, Connection, connect, describe, hang_up
 
 ANSWER_S = 3.0
 SILENT_S = 1.0
@@ -29,9 +30,7 @@ class PostgresTenantKeys:
         self._url = url
         self._connection: Connection | None = None
         self._silent_until = 0.0
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="holdfast-keys", daemon=True)
-        self._thread.start()
+        self._loop = Loop("holdfast-keys")
 
     def find(self, tenant: str) -> bytes | None:
         return self._wait(self._find(tenant), f"the key of tenant '{tenant}' cannot be read")
@@ -42,8 +41,6 @@ class PostgresTenantKeys:
     def close(self) -> None:
         self._silent_until = 0.0
         self._wait(self._hang_up(), "the connection for keys cannot be closed")
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
         self._loop.close()
 
     async def _find(self, tenant: str) -> bytes | None:
@@ -70,7 +67,7 @@ class PostgresTenantKeys:
         if elapsed() < self._silent_until:
             work.close()
             raise StoreError(f"{failed}: the database has just not answered")
-        asked = asyncio.run_coroutine_threadsafe(self._guarded(work), self._loop)
+        asked = self._loop.start(self._guarded(work))
         try:
             return asked.result(ANSWER_S + 1)
         except (asyncpg.PostgresError, *LOST) as error:

@@ -1,7 +1,6 @@
 """How do many calls write at once? Each job goes to the next free lane, as a transaction of its own."""
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, TypeVarTuple, Unpack
@@ -10,8 +9,6 @@ from holdfast.model.errors import StoreError
 from holdfast.stores.postgres.connection import AWAY_S, PATIENCE_S, Patience
 from holdfast.stores.postgres.lane import Job, Lane
 from holdfast.stores.sql.engine import Transaction
-
-log = logging.getLogger(__name__)
 
 LANES = 8
 """Connections that write: the server shares one flush of its log among those that commit together."""
