@@ -117,8 +117,7 @@ async def test_what_became_of_known_keys_is_counted(open_gateway: Open, world: W
         first = asyncio.ensure_future(proposed(gateway, "test.touch", {"thing": "c"}, key="k-2"))
         await world.entered.wait()
         second = asyncio.ensure_future(proposed(gateway, "test.touch", {"thing": "c"}, key="k-2"))
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await clock.quiet()  # until it waits for the first
         world.release.set()
         await clock.drive(asyncio.gather(first, second))
         found = await samples(gateway)
