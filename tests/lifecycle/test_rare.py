@@ -198,7 +198,7 @@ async def test_a_cancelled_read_says_so(open_gateway: Open) -> None:
     async with open_gateway([long]) as gateway:
         call = asyncio.create_task(gateway.call("test.long", {"thing": "a"}, principal=ANA))
         await started.wait()
-        [(running, _)] = gateway._live.values()
+        [running] = gateway._under_way
         assert await gateway.cancel(ANA, running.id) == "cancelled"
         answer = await call
     assert (answer.status, answer.code, answer.http_status) == (Status.FAILED, Code.CANCELLED, 499)

@@ -106,7 +106,7 @@ async def test_no_more_effects_than_the_budget_and_an_exact_rest_after_workers_d
         for gateway in gateways[DYING:]:
             await gateway.close()
         for gateway in gateways[:DYING]:
-            for _, task in gateway._live.values():
+            for task in gateway._under_way.tasks:
                 task.cancel()
         await stores.aclose()
 

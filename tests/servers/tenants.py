@@ -183,7 +183,7 @@ async def furnished(street: Street) -> AsyncIterator[None]:
     await street.of("sid").call("house.note", {"text": "hello"}, key="k-south")
     running = asyncio.create_task(nora.call("house.note_slowly", {"text": "aurora"}, key="k-slow"))
     await street.house.started.wait()
-    [under_way] = [call.id for call, _ in street.gateway._live.values()]
+    [under_way] = [call.id for call in street.gateway._under_way]
     street.add("running call", under_way)
     try:
         yield

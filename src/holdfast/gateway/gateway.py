@@ -16,19 +16,20 @@ from holdfast.approvals.release import release
 from holdfast.approvals.tend import tend
 from holdfast.config import Config
 from holdfast.gateway import auditing, backups, handover, policies
-from holdfast.gateway.ending import LAST_S, cut_short
+from holdfast.gateway.ending import LAST_S
 from holdfast.gateway.limits import Standing, standings
 from holdfast.gateway.readiness import Readiness
 from holdfast.gateway.recall import Recalled, recall
 from holdfast.gateway.recovery import Recovered, Recovery, Wish
 from holdfast.gateway.sealing import seal, unseal
 from holdfast.gateway.storing import store_of
+from holdfast.gateway.underway import Underway, stop
 from holdfast.gateway.watching import tenants_of, view_of
 from holdfast.gateway.why import SCOPE as EXPLAIN
 from holdfast.gateway.why import Explanation
 from holdfast.gateway.why import why as explanation
 from holdfast.gateway.wiring import Adapt, Parts, Store, assemble, connected, functions
-from holdfast.lifecycle import live, receive
+from holdfast.lifecycle import receive
 from holdfast.model import defaults
 from holdfast.model.approval import Answer, Approval
 from holdfast.model.call import Call, Principal, Proposal
@@ -79,9 +80,8 @@ class Gateway:
         self._discovery = parts.discovery
         self._retiring = parts.retiring
         self._pushing: asyncio.Task[None] | None = None
-        self._live: dict[str, tuple[Call, asyncio.Task[Observation]]] = {}
+        self._under_way = Underway(parts)
         self._releasing: set[asyncio.Task[None]] = set()
-        self._waiting: dict[str, tuple[Call, asyncio.Future[Observation]]] = {}
         self._readiness = Readiness(parts.ports)
         self._draining = False
         self._drain_s = DRAIN_S
@@ -147,8 +147,7 @@ class Gateway:
         for task in (self._housekeeping, self._pushing):
             if task is not None:
                 task.cancel()
-        under_way = [task for _, task in self._live.values()]
-        if under_way:
+        if under_way := self._under_way.tasks:
             await asyncio.wait(under_way, timeout=self._drain_s)
         if self._discovery is not None:
             await self._discovery.close()
@@ -166,15 +165,12 @@ class Gateway:
         What has acted goes on as long as this process lives; then another one settles it.
         """
         self._drain_s = LAST_S
-        for call, waiting in list(self._waiting.values()):
-            if not waiting.done():
-                _stop(call)
-                waiting.set_result(cut_short(call))
+        self._under_way.cut_short()
 
     @property
     def unfinished(self) -> int:
         """Calls and late answers under way; after `close`, what another process will settle."""
-        return len(self._live) + len(self._runtime.late)
+        return len(self._under_way) + len(self._runtime.late)
 
     # --- calls ----------------------------------------------------------------------------
 
@@ -200,9 +196,6 @@ class Gateway:
     async def propose(self, proposal: Proposal, *, attended: bool = True) -> Observation:
         """Carry a proposal through its life.
 
-        The call lives in a task of its own: whoever waits for it may go away, a
-        dispatched write is finished and written down all the same.
-
         Who proposes with a `request_key` for a client that waits (`attended`) says afterwards what became of
         the answer: `delivered` or `abandoned`. To be cancelled while waiting is to be abandoned.
         """
@@ -214,30 +207,11 @@ class Gateway:
         if self._discovery is not None:
             await self._discovery.look_for(proposal.tool)
         call.waited_for = attended and proposal.request_key is not None
-        task = asyncio.create_task(live(call, self._ports, self._runtime))
-        self._live[call.nonce] = (call, task)
-        task.add_done_callback(lambda _: self._live.pop(call.nonce, None))
-        waiting = asyncio.shield(task)
-        self._waiting[call.nonce] = (call, waiting)
-        try:
-            observation = await waiting
-        except asyncio.CancelledError:
-            _stop(call)
-            self._runtime.keep(handover.left(call, self._ports))
-            raise
-        finally:
-            self._waiting.pop(call.nonce, None)
-        if not task.done():  # answered at the end of a drain: its outcome is for who asks again
-            self._runtime.keep(handover.left(call, self._ports))
-            return observation
-        self._ports.attendance.answered(call, observation)
-        return observation
+        return await self._under_way.carry(call)
 
     def left(self, peer: Peer) -> None:
         """A client went and took nothing back: what it called goes on, for its next equal call to get."""
-        for call, _ in self._live.values():
-            if call.proposal.peer is peer:
-                self._runtime.keep(handover.left(call, self._ports))
+        self._under_way.leave(peer)
 
     async def delivered(self, by: Principal, call_id: str) -> None:
         """The client of a call with a `request_key` has its answer; nothing to be told of other calls."""
@@ -374,7 +348,7 @@ class Gateway:
     async def _look(self, view: View | None = None) -> Exposition:
         whole = view or View(labelled=self.config.telemetry.tenant_label)
         tenants = sorted(tenants_of(self.identity) | {"default"})
-        return await self._watching.shown(whole, self._ports, self._runtime, len(self._live), tenants)
+        return await self._watching.shown(whole, self._ports, self._runtime, len(self._under_way), tenants)
 
     async def ready(self) -> dict[str, str | bool]:
         """Whether calls can be taken now; see `readiness` for the members. Never takes long."""
@@ -442,10 +416,10 @@ class Gateway:
 
     async def cancel(self, by: Principal, call_id: str) -> str:
         """Stop a call that has not acted yet; `cancelled`, `requested` of another process, or `too late`."""
-        for call, _ in self._live.values():
+        for call in self._under_way:
             ours = call.principal.tenant == by.tenant and (call.principal.id == by.id or self._operates(by))
             if call.id == call_id and ours:
-                return _stop(call)
+                return stop(call)
         found = await self._own(by, call_id)
         if found.state is State.HELD:
             said = settlement.cancelled(found, by.user)
@@ -667,9 +641,9 @@ class Gateway:
     async def tidy(self, *, forget: bool = False) -> int:
         """One round of housekeeping; returns how many operations were settled."""
         wanted = set(await self._ports.controls.cancellations())
-        for call, _ in list(self._live.values()):
+        for call in self._under_way:
             if call.id in wanted:
-                _stop(call)
+                stop(call)
         if self._ports.promotion is not None:
             await self._ports.promotion.follow()
         if self._discovery is not None:
@@ -703,15 +677,3 @@ def _approved(asked: Approval) -> str:
     if asked.release == "gateway":
         return "approved; the gateway is about to run it"
     return "approved; call again with the same key"
-
-
-def _stop(call: Call) -> str:
-    """Cancel what has not acted: a dispatched write is never torn down."""
-    dispatched = call.work is not None
-    call.cancelled = True
-    if not dispatched:
-        return "cancelled"
-    if call.writes:
-        return "too late"
-    call.work.cancel()
-    return "cancelled"

@@ -37,7 +37,7 @@ async def gone(task: asyncio.Task[Any]) -> None:
 
 async def quiet(gateway: Gateway) -> None:
     """Nothing is under way any more."""
-    while gateway._live:  # noqa: ASYNC110  # the gateway tells nobody
+    while gateway._under_way:  # noqa: ASYNC110  # the gateway tells nobody
         await asyncio.sleep(0)
 
 
