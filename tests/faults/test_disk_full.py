@@ -1,6 +1,7 @@
 """What happens to calls while the disk of the store is full, and after room was made?"""
 
 import asyncio
+import os
 import resource
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -15,6 +16,7 @@ import pytest
 
 from holdfast import config as configuration
 from holdfast.gateway import auditing, logfile
+from tests.faults.small_disk import small_disk
 from tests.faults.triggers import full_disk
 from tests.requirements import requirement
 from tests.soak.effects import Effects, counting, told_of
@@ -43,8 +45,8 @@ class Disk:
     effects: Effects
     http: aiohttp.ClientSession
     config: Path
-    fill: Do
-    make_room: Do
+    fill: Do = field(init=False)
+    make_room: Do = field(init=False)
     told: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     async def call(self, key: str) -> dict[str, Any]:
@@ -88,20 +90,44 @@ async def limited(kind: str, folder: Path, server: Server) -> AsyncIterator[tupl
 @pytest.fixture(params=DURABLE)
 async def disk(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Disk]:
     kind = request.param
-    async with place(kind, tmp_path), counting(tmp_path / "effects") as effects:
-        config = tmp_path / "holdfast.yaml"
-        config.write_text(CONFIG.format(store=url_of(kind, tmp_path)))
+    async with (
+        place(kind, tmp_path),
+        serving(url_of(kind, tmp_path), tmp_path) as disk,
+        limited(kind, tmp_path, disk.server) as (disk.fill, disk.make_room),
+    ):
+        yield disk
+
+
+@asynccontextmanager
+async def serving(store: str, folder: Path) -> AsyncIterator[Disk]:
+    """A gateway on a disk that cannot be filled yet."""
+    async with counting(folder / "effects") as effects:
+        config = folder / "holdfast.yaml"
+        config.write_text(CONFIG.format(store=store))
         server = Server("server", config, told_of(effects))
         try:
             await server.begin()
-            async with aiohttp.ClientSession() as http, limited(kind, tmp_path, server) as (fill, room):
-                yield Disk(server, effects, http, config, fill, room)
+            async with aiohttp.ClientSession() as http:
+                yield Disk(server, effects, http, config)
         finally:
             await server.close()
 
 
 @requirement("AUD-5", "IDM-4", "TEL-6")
 async def test_on_a_full_disk_nothing_runs_unrecorded_and_afterwards_everything_goes_on(disk: Disk) -> None:
+    await survives(disk)
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(os.geteuid() != 0, reason="a small disk must be mounted, which only root may")
+@requirement("AUD-5", "IDM-4", "TEL-6")
+async def test_a_postgresql_without_a_byte_left_runs_nothing_unrecorded_either(tmp_path: Path) -> None:
+    async with small_disk() as (url, small), serving(url, tmp_path) as disk:
+        disk.fill, disk.make_room = small.fill, small.make_room
+        await survives(disk)
+
+
+async def survives(disk: Disk) -> None:
     before = [await disk.call(f"before-{number}") for number in range(4)]
     assert {answer["status"] for answer in before} == {"done"}
     await disk.fill()

@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from holdfast.gateway import Gateway
+from holdfast.gateway.readiness import REFUSED_S
 from holdfast.model.errors import StoreError
 from holdfast.model.restored import RESTORED
+from holdfast.ports import Clock
 from holdfast.servers.app import build
 from holdfast.stores.memory import MemoryStore
 from holdfast.system import RandomIds, SystemClock
+from holdfast.testing import ManualClock
 from tests.requirements import requirement
 from tests.servers.asgi import Client
 from tests.servers.conftest import LOCAL
@@ -20,7 +23,7 @@ from tests.servers.conftest import LOCAL
 class Shelf(MemoryStore):
     """A store that can be made to hang, or to fail."""
 
-    def __init__(self, clock: SystemClock) -> None:
+    def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
         self.looks = 0
         self.works = asyncio.Event()
@@ -36,6 +39,15 @@ class Shelf(MemoryStore):
             return await find(tenant, call_id)
 
         self.ledger.find_call = find_call  # type: ignore[method-assign]
+        refuse = self.ledger.refuse
+        self.full = False
+
+        async def note(call: Any, observation: Any, code: Any) -> None:
+            if self.full:
+                raise StoreError("no room")
+            await refuse(call, observation, code)
+
+        self.ledger.refuse = note  # type: ignore[method-assign]
 
 
 @pytest.fixture
@@ -80,6 +92,22 @@ async def test_a_store_that_fails_is_unreachable_and_only_the_operator_learns_wh
     assert (answer.status, answer.json()["ready"], answer.json()["store"]) == (503, False, "unreachable")
     assert b"db.example" not in answer.body
     assert "db.example" in caplog.text
+
+
+@requirement("TEL-6", "AUD-5")
+async def test_a_store_that_took_the_trial_and_no_call_is_not_ready_for_a_while() -> None:
+    clock = ManualClock()
+    store = Shelf(clock)
+    gateway = Gateway.assemble({}, store, {}, clock=clock, ids=RandomIds())
+    nobody = Client(build(gateway), LOCAL)
+    store.full = True
+    await nobody.post("/v1/calls", {"tool": "no.such", "arguments": {}})
+    answer = await nobody.get("/ready")
+    assert (answer.status, answer.json()["store"]) == (503, "unwritable")
+    store.full = False
+    await clock.advance(REFUSED_S)
+    assert (await nobody.get("/ready")).status == 200
+    await gateway.close()
 
 
 @requirement("TEL-6", "PPL-5")

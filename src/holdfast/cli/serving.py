@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from holdfast.cli import garbage
 from holdfast.cli.exits import Exit
 from holdfast.cli.invoked import command
 from holdfast.cli.links import Links, on_end
@@ -74,6 +75,7 @@ async def _serve(
                 asyncio.get_running_loop().add_signal_handler(number, server.stop)
             if links is None or links.first:
                 await welcome(gateway, address)
+            garbage.settle()
             await server.serve(sockets=[bound])
     if gateway.unfinished:
         _vanish(gateway.unfinished)

@@ -207,7 +207,10 @@ class Gateway:
         if self._discovery is not None:
             await self._discovery.look_for(proposal.tool)
         call.waited_for = attended and proposal.request_key is not None
-        return await self._under_way.carry(call)
+        observation = await self._under_way.carry(call)
+        if not call.recorded:
+            self._readiness.refused()
+        return observation
 
     def left(self, peer: Peer) -> None:
         """A client went and took nothing back: what it called goes on, for its next equal call to get."""

@@ -3,6 +3,9 @@
 Asked by load balancers every second or so, so an answer never takes longer than `PATIENCE_S`: a store that
 hangs is one that cannot be used. The words are a closed set and tell nothing of hosts and paths; what an
 operator wants to know is in `detail`, which does not leave the machine.
+
+A trial write is small and may fit where a call does not: on a disk without a byte left, into a page that has
+room. So what became of real calls counts too, for a while: then calls are let in again to find out.
 """
 
 import asyncio
@@ -14,6 +17,9 @@ from holdfast.ports import Ports
 PATIENCE_S = 1.0
 """How long the store has to answer: less than the probe of any usual load balancer waits."""
 
+REFUSED_S = 5.0
+"""How long after a call that the store did not take others are kept away."""
+
 Store = tuple[str, str]
 """`ok`, `slow`, `unreachable`, `unwritable`, `restored` or `closed`; and what an operator should know."""
 
@@ -22,6 +28,11 @@ class Readiness:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._looking: asyncio.Task[Store] | None = None
+        self._refused_at = float("-inf")
+
+    def refused(self) -> None:
+        """The store did not take what a call wanted written."""
+        self._refused_at = self._ports.clock.monotonic()
 
     async def store(self) -> Store:
         """A look that hangs is waited for by later ones too: a hung store is not asked more and more."""
@@ -32,7 +43,12 @@ class Readiness:
         if not looking.done():
             return "slow", f"the store has not answered within {PATIENCE_S:g} s"
         self._looking = None
-        return ("closed", "") if looking.cancelled() else looking.result()
+        if looking.cancelled():
+            return "closed", ""
+        found = looking.result()
+        if found[0] == "ok" and self._ports.clock.monotonic() - self._refused_at < REFUSED_S:
+            return "unwritable", "the store did not take the record of a call a moment ago"
+        return found
 
     def close(self) -> None:
         if self._looking is not None:
