@@ -23,6 +23,7 @@ from holdfast.cli.exits import Exit
 from holdfast.cli.invoked import command
 from holdfast.cli.links import Links, on_end
 from holdfast.cli.patience import Patience
+from holdfast.cli.protocol import Protocol
 from holdfast.cli.welcome import welcome
 from holdfast.gateway import Gateway
 from holdfast.servers.app import build
@@ -100,6 +101,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                http=Protocol,
                 log_config=None,
                 access_log=False,
                 server_header=False,
