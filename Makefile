@@ -4,16 +4,17 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 CONFIG ?= examples/demo/holdfast.yaml
 PYTEST_ARGS ?=
+MINUTES ?= 30
 
 ifdef PYTHON
 export PYTHON
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check format bench soak docs lock clean
+.PHONY: help install run test check format bench bench-quick growth flame soak docs lock clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 install: $(INSTALLED)  ## make .venv with the holdfast command, exactly as locked
 
@@ -40,11 +41,25 @@ format: install  ## put the code in shape
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: install  ## measure CPU per gate and calls per second
+# The figures of the docs come from what these keep in bench/results: `make docs` puts them there.
+bench: install  ## measure Holdfast beside other gateways: a quarter of an hour
+	$(BIN)/python -m bench.gateways
+	$(BIN)/python -m bench.parts --seconds 2 --rounds 5
 	$(BIN)/python -m bench
 
-soak: install  ## run the long tests: storms, kills, stopped workers
+bench-quick: install  ## measure Holdfast alone, and where its microseconds go: two minutes
+	$(BIN)/python -m bench.gateways --quick
+	$(BIN)/python -m bench.parts --keep parts-quick
+
+growth: install  ## measure what a call costs when tools, policies, records or claims have grown
+	$(BIN)/python -m bench.growth
+
+flame: install  ## draw where a served gateway spends its time: bench/results/flame.svg
+	$(BIN)/python -m bench.flame
+
+soak: install  ## run the long tests: storms, kills, stopped workers, half an hour of memory
 	$(BIN)/python -m pytest -m soak $(PYTEST_ARGS) -o faulthandler_timeout=600
+	$(BIN)/python -m bench.memory --minutes $(MINUTES)
 
 # uv.lock stays out of the tree: it names the registry host it was made with.
 lock:  ## resolve the dependencies anew into requirements.lock
@@ -52,8 +67,9 @@ lock:  ## resolve the dependencies anew into requirements.lock
 	.ci/uv export --quiet --frozen --format requirements.txt --no-emit-project --all-groups --all-extras \
 		--no-annotate --no-header --output-file requirements.lock
 
-docs: install  ## write the reference pages that are made from code
+docs: install  ## write the pages that are made from code, and the figures from bench/results
 	$(BIN)/python -m tests.docs.generate
+	$(BIN)/python -m bench.figures
 
 clean:  ## remove the environment and every cache
 	rm -rf .venv .uv .peers build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

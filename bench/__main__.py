@@ -1,6 +1,6 @@
-"""Prints what a governed call costs: CPU per gate, whole lives, and calls per second beside the floor.
+"""Prints what a governed call costs in one process, without a server: beside the floor, watched, and logged.
 
-    make bench            all of it, about half a minute
+    python -m bench       about half a minute; part of `make bench`
     python -m bench 2000  with another number of calls per figure
 
 Figures are CPU of this process unless they say calls/s. Compare ratios: wall times are
@@ -24,10 +24,7 @@ from bench.audit import audit
 from bench.floor import Floor
 from bench.tools import TOOLS
 from bench.watched import watched
-from holdfast import Gateway, Principal, lifecycle, testing
-from holdfast.model.call import Call, Proposal
-from holdfast.model.verdict import Verdict
-from holdfast.ports import Gate, Ports
+from holdfast import Gateway, Principal, testing
 from holdfast.system import SystemClock
 
 AGENT = Principal(user="ana", agent="bench", scopes=frozenset({"**"}), trust=60)
@@ -57,37 +54,6 @@ async def measure(flow: Flow, calls: int, concurrency: int, prefix: str) -> Cost
         done = calls // ROUNDS
         rounds.append(Cost(done / wall, cpu / done * 1e6))
     return Cost(statistics.median(r.per_second for r in rounds), statistics.median(r.cpu_us for r in rounds))
-
-
-def timed(gate: Gate, spent: dict[str, list[int]]) -> Gate:
-    async def around(call: Call, ports: Ports) -> Verdict:
-        start = time.thread_time_ns()
-        verdict = await gate(call, ports)
-        spent.setdefault(gate.__name__, []).append(time.thread_time_ns() - start)
-        return verdict
-
-    around.__name__ = gate.__name__
-    return around
-
-
-async def gates(calls: int) -> None:
-    """CPU of each gate with the ledger in memory."""
-    spent: dict[str, list[int]] = {}
-    chain = tuple(timed(gate, spent) for gate in lifecycle.GATES)
-    async with testing.gateway(*TOOLS, namespace="b", clock=SystemClock()) as gateway:
-        ports, runtime = gateway._ports, gateway._runtime  # the parts themselves are under test
-        for i in range(calls):
-            proposal = Proposal(
-                tool="b.mark", arguments={"item": f"i-{i}", "colour": "blue"}, principal=AGENT, key=f"k-{i}"
-            )
-            await lifecycle.live(lifecycle.receive(proposal, ports), ports, runtime, chain)
-    print("\ngate            CPU us (median, in memory)")
-    total = 0.0
-    for name, samples in spent.items():
-        middle = statistics.median(samples) / 1000
-        total += middle
-        print(f"  {name:<12} {middle:8.1f}")
-    print(f"  {'all gates':<12} {total:8.1f}   aim <= 300")
 
 
 async def lives(calls: int) -> None:
@@ -135,7 +101,6 @@ def writing(gateway: Gateway) -> Flow:
 async def main(calls: int) -> None:
     machine = f"{platform.system()} {platform.machine()}"
     print(f"python {platform.python_version()} on {machine}, {calls} calls per figure")
-    await gates(calls)
     await watched(calls)
     print()
     await lives(calls)

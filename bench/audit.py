@@ -56,7 +56,7 @@ async def _call(config: configuration.Config) -> None:
 async def _repeat(config: configuration.Config, records: int) -> None:
     """Write the reads again as another writer: they leave nothing in the ledger."""
     with opened(logfile.place(config)) as log:
-        real = [leaf.record for leaf in log.leaves() if leaf.record is not None]
+        real = [leaf.record for leaf in log.leaves_of(None, 0.0) if leaf.record is not None]
     reads = [record for record in real if '"tool":"b.look' in record.body]
     chain = Chain("w_bench")
     made = [_again(chain, reads[n % len(reads)], n // len(reads)) for n in range(records)]

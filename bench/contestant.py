@@ -27,10 +27,14 @@ class Contestant:
     name: str
     open: Open | None
     """None: the upstream itself."""
-    era: str
+    speech: str
+    """One of `SPEECHES`."""
     tool: str = "read"
     peer: bool = False
     """Somebody else's gateway."""
     shared: bool = False
     """Whether all callers share one session of the older era: what suits it best."""
     keyed: bool = False
+    """Whether every call names its operation."""
+    cached: bool = False
+    """Whether every call asks for the same, which is answered without the upstream."""

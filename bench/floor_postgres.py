@@ -1,7 +1,8 @@
 """The least a durable write can cost on PostgreSQL: two commits with fsync, each in one trip.
 
 Rows are as large as Holdfast's: a claim and its intent, then its outcome and the record of it. Beside it a
-sequencer gives every record its place in the log, in batches, as Holdfast's does, and hashes nothing.
+sequencer gives every record its place in the log, in batches, as Holdfast's does, and hashes nothing. Each
+flow has two commits of its own here; Holdfast writes those that wait at the same time in one.
 """
 
 import asyncio

@@ -19,18 +19,16 @@ from urllib.parse import urlsplit
 import uvloop
 
 from bench.line import Line
+from bench.speech import INFO, LEGACY, SPEECHES, filled
 
-MODERN = "2026-07-28"
-LEGACY = "2025-11-25"
-INFO = {"name": "bench", "version": "1"}
 PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True)
 class Orders:
     url: str
-    era: str
-    """`modern` or `legacy`."""
+    speech: str
+    """One of `SPEECHES`."""
     tool: str
     concurrency: int
     seconds: float
@@ -42,21 +40,21 @@ class Orders:
     """Whether every call names its operation."""
     shared: bool = False
     """Whether all workers share one session of the older era."""
+    same: bool = False
+    """Whether every call asks for the same item, as a cache wants it."""
 
 
 class Worker:
     def __init__(self, orders: Orders, numbers: Any) -> None:
         self._orders, self._numbers = orders, numbers
+        self._speech = SPEECHES[orders.speech]
         where = urlsplit(orders.url)
-        self._host, self._port, self._path = where.hostname or "", where.port or 80, where.path
+        self._host, self._port = where.hostname or "", where.port or 80
+        self._path = self._speech.path or where.path
         self._line: Line | None = None
-        self._head = self._heading({})
-        modern = {
-            "io.modelcontextprotocol/protocolVersion": MODERN,
-            "io.modelcontextprotocol/clientInfo": INFO,
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }
-        self._meta = modern if orders.era == "modern" else {}
+        self._head = self._heading(self._speech.headers(orders.tool))
+        self._template = self._speech.template(orders.tool, keyed=orders.keyed)
+        self._prefix = orders.prefix.encode()
 
     def _heading(self, more: dict[str, str], method: str = "POST") -> bytes:
         lines = {
@@ -71,28 +69,23 @@ class Worker:
 
     async def open(self, session: str = "") -> str:
         """Ready to call; the session, where there is one."""
-        if self._orders.era == "modern":
-            more = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": self._orders.tool}
-            self._head = self._heading(more)
+        if not self._speech.session:
             return ""
         if not session:
-            params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": INFO}
-            said = await self._ask(
-                {
-                    "jsonrpc": "2.0",
-                    "id": f"open-{next(self._numbers)}",
-                    "method": "initialize",
-                    "params": params,
-                }
-            )
-            line = self._line
-            if line is None or line.status != 200:
-                raise RuntimeError(f"initialize was refused: {said[:300]!r}")
-            session = line.session
+            session = await self._opened_session()
         version = {"MCP-Protocol-Version": LEGACY}
         self._head = self._heading({**version, "Mcp-Session-Id": session} if session else version)
         await self._ask({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return session
+
+    async def _opened_session(self) -> str:
+        number = f"open-{next(self._numbers)}"
+        params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": INFO}
+        said = await self._ask({"jsonrpc": "2.0", "id": number, "method": "initialize", "params": params})
+        line = self._line
+        if line is None or line.status != 200:
+            raise RuntimeError(f"initialize was refused: {said[:300]!r}")
+        return line.session
 
     async def _ask(self, message: dict[str, Any]) -> bytes:
         line = await self._connected()
@@ -106,19 +99,17 @@ class Worker:
 
     async def call(self) -> str | None:
         """What was wrong with the answer."""
-        orders, number = self._orders, next(self._numbers)
-        item = f"{orders.prefix}-{number:08}"  # as long as any other: none is part of another
-        meta = {**self._meta, "holdfast/key": item} if orders.keyed else self._meta
-        params: dict[str, Any] = {"name": orders.tool, "arguments": {"item": item}}
-        if meta:
-            params["_meta"] = meta
-        body = json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}).encode()
+        number = next(self._numbers)
+        # as long as any other: none is part of another
+        item = b"%b-%08d" % (self._prefix, 0 if self._orders.same else number)
         try:
-            line = await self._connected()
-            said = await line.ask(self._head, body)
+            line = self._line
+            if line is None or line.closed:
+                line = await self._connected()
+            said = await line.ask(self._head, filled(self._template, item, number))
         except OSError as error:
             return str(error)
-        right = line.status == 200 and item.encode() in said and b'"result"' in said
+        right = line.status == 200 and item in said and self._speech.right in said.replace(b": ", b":")
         if right and not _is_error(said):
             return None
         return f"status {line.status}: {said[:300].decode(errors='replace')}"

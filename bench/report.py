@@ -1,7 +1,6 @@
 """What do the rounds of a comparison say, and where do they say nothing?"""
 
 import os
-import platform
 import statistics
 import time
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from bench.contestant import Contestant
 from bench.ring import DISTURBED, Round
 
 COLUMNS = (
-    ("", 27),
+    ("", 37),
     ("calls/s", 8),
     ("/direct", 8),
     ("/best", 6),
@@ -52,13 +51,18 @@ class Figures:
         return statistics.median(r.per_second for r in self.counted)
 
 
-def table(contestants: Sequence[Contestant], rounds: Sequence[Round], concurrency: int, noisy: bool) -> str:
-    """Ratios only of what was measured undisturbed, unless noise is allowed."""
-    found = [
+def figured(contestants: Sequence[Contestant], rounds: Sequence[Round], concurrency: int) -> list[Figures]:
+    """Of each that was measured with so many calls at once."""
+    found = (
         Figures(who, tuple(r for r in rounds if r.contestant == who.name and r.concurrency == concurrency))
         for who in contestants
-    ]
-    found = [figures for figures in found if figures.rounds]
+    )
+    return [figures for figures in found if figures.rounds]
+
+
+def table(contestants: Sequence[Contestant], rounds: Sequence[Round], concurrency: int, noisy: bool) -> str:
+    """Ratios only of what was measured undisturbed, unless noise is allowed."""
+    found = figured(contestants, rounds, concurrency)
     direct = next((f for f in found if f.contestant.name == "direct"), None)
     peers = [f for f in found if f.contestant.peer]
     best = max(peers, key=lambda f: f.per_second, default=None)
@@ -102,13 +106,6 @@ def doubts(rounds: Sequence[Round]) -> list[str]:
         if not r.reached:
             found.append(f"{r.contestant}, {r.concurrency} at once: calls were answered that no upstream saw")
     return found
-
-
-def machine() -> str:
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "?")
-    system = f"{platform.system()} {platform.machine()}"
-    return f"{model}, {os.cpu_count()} cores, {system}, Python {platform.python_version()}"
 
 
 def fsync_ms(folder: Path, times: int = 100) -> float:

@@ -35,7 +35,13 @@ class Round:
     others: float
     """The share of a core that somebody else took meanwhile."""
     reached: bool
-    """Whether every answered call came to the upstream; not known for those who start their own."""
+    """Whether every answered call came to the upstream; not known for those who start their own or keep
+    answers."""
+
+    @classmethod
+    def of(cls, kept: dict[str, Any]) -> "Round":
+        """As it was kept; `quiet` is worked out again."""
+        return cls(**{name: value for name, value in kept.items() if name != "quiet"})
 
     @property
     def quiet(self) -> bool:
@@ -87,7 +93,7 @@ class Ring:
         self._number += 1
         orders = Orders(
             url=endpoint.url,
-            era=who.era,
+            speech=who.speech,
             tool=f"{endpoint.prefix}{who.tool}",
             concurrency=concurrency,
             seconds=self._seconds,
@@ -96,10 +102,11 @@ class Ring:
             headers=endpoint.headers,
             keyed=who.keyed,
             shared=who.shared,
+            same=who.cached,
         )
         came = self._calls()
         servers: set[int] = set()
-        before, after, seen = _load(orders, lambda taken: servers.update(_own_upstreams(endpoint, taken)))
+        before, after, seen = load(orders, lambda taken: servers.update(_own_upstreams(endpoint, taken)))
         resting = self._gateways - {endpoint.pid}
         ours = before.family(os.getpid(), resting) | after.family(os.getpid(), resting)
         gateway = after.family(endpoint.pid, servers)
@@ -118,7 +125,7 @@ class Ring:
             cpu_us=spent / calls * 1e6 if calls else None,
             rss_mb=after.rss(gateway) / 2**20,
             others=others(before, after, ours),
-            reached=bool(endpoint.own_upstream) or self._calls() - came >= seen["answered"],
+            reached=bool(endpoint.own_upstream) or who.cached or self._calls() - came >= seen["answered"],
         )
 
     def _calls(self) -> int:
@@ -126,7 +133,7 @@ class Ring:
             return int(said.read())
 
 
-def _load(orders: Orders, look: Callable[[Snapshot], None]) -> tuple[Snapshot, Snapshot, dict[str, Any]]:
+def load(orders: Orders, look: Callable[[Snapshot], None]) -> tuple[Snapshot, Snapshot, dict[str, Any]]:
     """What was there when counting began, and when it ended; `look` sees both while everybody is alive."""
     process = subprocess.Popen(
         [sys.executable, "-m", "bench.load"],

@@ -26,7 +26,11 @@ def free_port() -> int:
 
 @contextmanager
 def running(
-    command: Sequence[str | Path], port: int, log: Path, variables: Mapping[str, str] | None = None
+    command: Sequence[str | Path],
+    port: int,
+    log: Path,
+    variables: Mapping[str, str] | None = None,
+    look_s: float = 0.1,
 ) -> Iterator[int]:
     """The program listens on the port while the block runs; the value is its process id."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("HOLDFAST_", "PYTHON"))}
@@ -41,13 +45,13 @@ def running(
             start_new_session=True,
         )
     try:
-        _listening(process, port, log)
+        _listening(process, port, log, look_s)
         yield process.pid
     finally:
         _end(process)
 
 
-def _listening(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
+def _listening(process: "subprocess.Popen[bytes]", port: int, log: Path, look_s: float) -> None:
     until = time.monotonic() + STARTING_S
     while time.monotonic() < until:
         if process.poll() is not None:
@@ -55,7 +59,7 @@ def _listening(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
-            time.sleep(0.1)
+            time.sleep(look_s)
         else:
             return
     raise Unstarted(f"it did not listen within {STARTING_S:.0f} s: {tail(log)}")

@@ -1,7 +1,8 @@
-"""The least an MCP server can cost: two tools that answer at once, in both eras, over HTTP or stdio.
+"""The least an MCP server can cost: tools that answer at once, in both eras, over HTTP or stdio.
 
-    python -m bench.upstream http    one process, raw ASGI; prints its URL
-    python -m bench.upstream stdio   for gateways that start their servers themselves
+    python -m bench.upstream http          one process, raw ASGI; prints its URL
+    python -m bench.upstream http 1000     with so many tools more
+    python -m bench.upstream stdio         for gateways that start their servers themselves
 
 `GET /calls` tells how many calls came through, so that a gateway that answers by itself is found out.
 """
@@ -31,12 +32,13 @@ def _tool(name: str, description: str, second: str, kind: str) -> Message:
         "name": name,
         "description": description,
         "inputSchema": {"type": "object", "properties": properties, "required": ["item"]},
-        "annotations": {"readOnlyHint": name == "read"},
+        "annotations": {"readOnlyHint": name != "write"},
     }
 
 
 TOOLS = [
     _tool("read", "Look an item up.", "limit", "integer"),
+    _tool("cached", "Look up an item that changes seldom.", "limit", "integer"),
     _tool("write", "Mark an item in a colour.", "colour", "string"),
 ]
 COUNT = {"calls": 0}
@@ -135,4 +137,9 @@ def stdio() -> None:
 
 
 if __name__ == "__main__":
-    {"http": http, "stdio": stdio}[sys.argv[1]]()
+    _, transport, *more = sys.argv
+    TOOLS += [
+        _tool(f"other{n}", f"Look up {n}.", f"limit{n}", "integer")
+        for n in range(int(more[0]) if more else 0)
+    ]
+    {"http": http, "stdio": stdio}[transport]()

@@ -55,7 +55,7 @@ async def watched(calls: int) -> None:
                 start = time.thread_time_ns()
                 await lifecycle.live(lifecycle.receive(proposal, parts), parts, runtime)
                 spent[name].append(time.thread_time_ns() - start)
-    processor.shutdown()
+    processor.shutdown()  # type: ignore[no-untyped-call]
     print("\nwatched             CPU us of a write (median, in memory), and what it adds")
     base = statistics.median(spent["off"]) / 1000
     for name, samples in spent.items():

@@ -1,7 +1,7 @@
-"""Holdfast as it is served: every gate, the audit log, and SQLite with full fsync."""
+"""Holdfast as it is served: every gate, the audit log, and a store with full fsync."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +14,7 @@ OVERLAY = {
     "version": 1,
     "tools": {
         "read": {"effect": "READ_ONLY"},
+        "cached": {"effect": "READ_ONLY", "cache_ttl_s": 3600},
         "write": {
             "effect": "LOW_RISK_INTERNAL",
             "undo": "exact",
@@ -24,23 +25,53 @@ OVERLAY = {
 }
 PLENTY = 1_000_000
 """One caller makes all the calls; the limit is checked all the same."""
+SERVE = (sys.executable, "-m", "holdfast", "serve")
 
 
 @contextmanager
 def opened(place: Path, upstream: str) -> Iterator[Endpoint]:
+    """One process, SQLite."""
+    with served(place, configured(place, upstream), SERVE) as endpoint:
+        yield endpoint
+
+
+@contextmanager
+def two_workers(place: Path, upstream: str) -> Iterator[Endpoint]:
+    with served(place, configured(place, upstream), (*SERVE, "--workers", "2")) as endpoint:
+        yield endpoint
+
+
+@contextmanager
+def on_postgres(place: Path, upstream: str) -> Iterator[Endpoint]:
+    """One process; the database server beside it is not counted as the gateway, but runs here too."""
+    from tests.postgres_server import Postgres  # where there is one, it is the one the tests use
+
+    with (
+        Postgres(durable=True) as server,
+        served(place, configured(place, upstream, server.url), SERVE) as endpoint,
+    ):
+        yield endpoint
+
+
+def configured(place: Path, upstream: str, store: str | None = None) -> Path:
     config = {
-        "store": f"sqlite:///{place / 'store.db'}",
+        "store": store or f"sqlite:///{place / 'store.db'}",
         "upstreams": {
             "b": {"mcp": {"url": upstream}, "prefix": "", "contracts": "overlay.yaml", "concurrency": 64}
         },
         "limits": {"ingress": {"rate": PLENTY, "burst": PLENTY}},
     }
     (place / "overlay.yaml").write_text(yaml.safe_dump(OVERLAY))
-    (place / "holdfast.yaml").write_text(yaml.safe_dump(config))
+    path = place / "holdfast.yaml"
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
+@contextmanager
+def served(
+    place: Path, config: Path, command: Sequence[str], variables: Mapping[str, str] | None = None
+) -> Iterator[Endpoint]:
     port = free_port()
-    command = (
-        *(sys.executable, "-m", "holdfast", "serve"),
-        *("--config", place / "holdfast.yaml", "--port", str(port)),
-    )
-    with running(command, port, place / "log") as pid:
+    whole: tuple[str | Path, ...] = (*command, "--config", config, "--port", str(port))
+    with running(whole, port, place / "log", variables) as pid:
         yield Endpoint(url=f"http://127.0.0.1:{port}/mcp", pid=pid)

@@ -6,6 +6,7 @@ before the claim is durable, and nobody is told `done` before the outcome is.
 """
 
 import logging
+from math import inf
 
 from holdfast import settlement
 from holdfast.execution.late import settle_late, write_later
@@ -73,7 +74,7 @@ PHASES: dict[str, str] = {
 def receive(proposal: Proposal, ports: Ports) -> Call:
     """A proposal has come in: from here on it is a call, with a name and a deadline."""
     started = ports.clock.monotonic()
-    patience = float("inf") if proposal.deadline_ms is None else proposal.deadline_ms / 1000
+    patience = inf if proposal.deadline_ms is None else proposal.deadline_ms / 1000
     return Call(
         proposal=proposal,
         id=ports.ids.call(),
@@ -121,19 +122,22 @@ async def admit(call: Call, ports: Ports, gates: tuple[Gate, ...]) -> Verdict:
             continue
         try:
             verdict = await gate(call, ports)
-        except StoreError as error:
-            log.error("call %s: gate %s: %s", call.id, name, error)
-            verdict = Refusal(Code.RESOURCE_EXHAUSTED, "the store cannot be used right now; nothing ran")
         except Exception as error:  # a gate that breaks is a gate that is shut
-            log.error("call %s: gate %s broke\n%s", call.id, name, explained(error, not_to_be_shown()))
-            verdict = Refusal(
-                Code.INTERNAL, f"gate {name!r} broke, so nothing ran; the operator's log says why"
-            )
+            verdict = _shut(name, call, error)
         call.verdicts.append((name, verdict))
-        _leave(name, call, ports)
-        if not isinstance(verdict, Pass):
+        if call.trail is not None:
+            _leave(name, call, ports)
+        if verdict is not PASS and not isinstance(verdict, Pass):
             return verdict
     return PASS
+
+
+def _shut(name: str, call: Call, error: Exception) -> Refusal:
+    if isinstance(error, StoreError):
+        log.error("call %s: gate %s: %s", call.id, name, error)
+        return Refusal(Code.RESOURCE_EXHAUSTED, "the store cannot be used right now; nothing ran")
+    log.error("call %s: gate %s broke\n%s", call.id, name, explained(error, not_to_be_shown()))
+    return Refusal(Code.INTERNAL, f"gate {name!r} broke, so nothing ran; the operator's log says why")
 
 
 def _leave(step: str, call: Call, ports: Ports) -> None:

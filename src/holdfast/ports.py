@@ -24,8 +24,15 @@ from holdfast.model.peer import Peer
 from holdfast.model.record import Entry, Use
 from holdfast.model.strict_json import DEFAULT_LIMITS, Limits
 from holdfast.model.tool import Tool
+from holdfast.model.value import value
 from holdfast.model.verdict import Verdict
 from holdfast.model.vocabulary import State, ToolStatus
+
+
+class Alarm(Protocol):
+    """A clock will call back, unless it is cancelled first."""
+
+    def cancel(self) -> object: ...
 
 
 class Clock(Protocol):
@@ -37,6 +44,10 @@ class Clock(Protocol):
 
     async def until(self, work: "asyncio.Future[Any]", seconds: float | None = None) -> bool:
         """Wait for `work` to end, however it ends; False when the time is up first."""
+        ...
+
+    def alarm(self, seconds: float, ring: Callable[[], object]) -> Alarm:
+        """Call `ring` when the time is up."""
         ...
 
 
@@ -440,7 +451,7 @@ Gate = Callable[[Call, Ports], Awaitable[Verdict]]
 """A check every call passes before its tool runs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class Attempt:
     """One try at an upstream."""
 
@@ -467,6 +478,9 @@ class Upstream(Protocol):
     `invoke` returns the tool's answer as JSON data, or as an `Answer` where there is more to say. It raises
     `NoEffect` when it can prove that nothing happened, and anything else when it cannot. It keeps no clock of
     its own: at the deadline it is cancelled.
+
+    One that says `taskless = True` needs no task of its own: it ends as soon as it is cancelled, or does not
+    mind to be finished in another task than it was begun in.
     """
 
     concurrency: int

@@ -22,10 +22,10 @@ from holdfast.model import defaults
 from holdfast.model.approval import needed
 from holdfast.model.call import Call
 from holdfast.model.current import Stored, serving
-from holdfast.model.errors import Code, remedy
+from holdfast.model.errors import NO_REMEDY, Code, remedy
 from holdfast.model.expression import ExpressionError
 from holdfast.model.keys import upstream_key
-from holdfast.model.observation import NO_REMEDY, Observation, Outcome, Status
+from holdfast.model.observation import Observation, Outcome, Status
 from holdfast.model.operation import Operation
 from holdfast.model.tool import Probe, Tool
 from holdfast.model.verdict import PASS, Refusal, Replay, Verdict

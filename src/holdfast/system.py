@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 from holdfast.model import defaults
@@ -41,6 +42,9 @@ class SystemClock:
             if alarm is not None:
                 alarm.cancel()
         return work.done()
+
+    def alarm(self, seconds: float, ring: Callable[[], object]) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(seconds, ring)
 
 
 class RandomIds:

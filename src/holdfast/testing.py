@@ -57,6 +57,11 @@ class ManualClock:
         alarm.cancel()
         return work.done()
 
+    def alarm(self, seconds: float, ring: Callable[[], object]) -> "asyncio.Future[None]":
+        alarm = self._alarm(seconds)
+        alarm.add_done_callback(lambda rung: rung.cancelled() or ring())
+        return alarm
+
     @property
     def sleepers(self) -> int:
         """How many waits are under way; a test can wait for its subject to wait."""

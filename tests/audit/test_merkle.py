@@ -97,6 +97,20 @@ def test_a_tree_continued_from_its_kept_subtrees_is_the_same_tree() -> None:
 
 
 @requirement("AUD-1")
+def test_leaves_taken_together_make_what_they_make_one_by_one() -> None:
+    hashed = [merkle.leaf_hash(data) for data in LEAVES]
+    for size in range(MOST + 1):
+        for end in range(size, MOST + 1):
+            together, single = Frontier(size, ALL.node), Frontier(size, ALL.node)
+            untouched = together.copy()
+            made = together.extend(hashed[size:end])
+            one_by_one = [node for leaf in hashed[size:end] for node in single.append(leaf)[1:]]
+            assert sorted(made) == sorted(one_by_one)
+            assert (together.size, together.root()) == (single.size, single.root())
+            assert (untouched.size, untouched.root()) == (size, mth(LEAVES[:size]))
+
+
+@requirement("AUD-1")
 def test_every_leaf_of_every_tree_up_to_64_is_proved_as_the_rfc_says() -> None:
     for size in range(1, MOST + 1):
         root = mth(LEAVES[:size])

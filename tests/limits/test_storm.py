@@ -106,8 +106,8 @@ async def test_no_more_effects_than_the_budget_and_an_exact_rest_after_workers_d
         for gateway in gateways[DYING:]:
             await gateway.close()
         for gateway in gateways[:DYING]:
-            for task in gateway._under_way.tasks:
-                task.cancel()
+            for life in gateway._under_way.tasks:
+                life.cancel()
         await stores.aclose()
 
 

@@ -54,6 +54,17 @@ def test_the_fast_way_and_the_reference_write_the_same_bytes(value: Any) -> None
 
 
 @requirement("IDM-2")
+@given(
+    st.floats(allow_nan=False, allow_infinity=False)
+    | st.floats(1e-7, 1e-3)
+    | st.decimals(-(10**9), 10**9, places=4).map(float)
+    | st.integers(-SAFE, SAFE).map(lambda whole: whole / 1024)
+)
+def test_every_double_is_written_as_the_reference_writes_it(number: float) -> None:
+    assert canonical([number]) == rfc8785.dumps([number])
+
+
+@requirement("IDM-2")
 @pytest.mark.parametrize(
     ("value", "written"),
     [

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.model import strict_json
 from holdfast.model.strict_json import DEFAULT_LIMITS, Limits, ParseError, check, parse
 from tests.requirements import requirement
 
@@ -26,6 +27,58 @@ def test_what_json_writes_is_read_back(value: Any, ascii_only: bool) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only)
     assert parse(text) == value
     assert parse(text.encode()) == value
+
+
+def carefully(raw: bytes | str) -> tuple[str, Any]:
+    """What the parser says that looks at one thing after the other."""
+    try:
+        return "taken", strict_json._carefully(raw, DEFAULT_LIMITS)
+    except ParseError as error:
+        return error.code_hint, (error.message, error.path)
+
+
+def outcome(raw: bytes | str) -> tuple[str, Any]:
+    try:
+        return "taken", parse(raw)
+    except ParseError as error:
+        return error.code_hint, (error.message, error.path)
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> bytes:
+    """JSON as programs write it, with some of it changed, doubled or cut away."""
+    blanks = draw(st.sampled_from([(",", ":"), (", ", ": "), (" ,", " :"), (",  ", ":\t")]))
+    text = json.dumps(draw(values), ensure_ascii=draw(st.booleans()), separators=blanks)
+    for _ in range(draw(st.integers(0, 3))):
+        at, end = sorted((draw(st.integers(0, len(text))), draw(st.integers(0, len(text)))))
+        piece = draw(st.sampled_from([text[at:end], '"a":1,', ", ", "\\u003a", "1E5", "-0", ":", '"', ""]))
+        text = text[:at] + piece + text[draw(st.sampled_from([at, end])) :]
+    return text.encode("utf-8", "surrogatepass")
+
+
+@requirement("VAL-4")
+@given(texts())
+def test_the_fast_way_and_the_careful_way_read_the_same(raw: bytes) -> None:
+    fast, careful = outcome(raw), carefully(raw)
+    assert fast == careful
+    assert repr(fast) == repr(careful)  # 1, 1.0 and true are equal, and not the same
+
+
+@requirement("VAL-4")
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"a":1,"a":":"}',
+        b'{"a":1,"a":"\\u003a"}',
+        b'{"a, ":1,"a,":2}',
+        b'{"a: ":1, "a:":2, "a: ":3}',
+        b'{"a":1,"b":[{"a":1,"a":1}]}',
+        b'{"a":1, "a":1}',
+        b"[1.0, 1, 1e5, 100000.0, -0, -0.0, 12345678901234567890123]",
+    ],
+)
+def test_no_duplicate_is_lost_however_it_is_written(raw: bytes) -> None:
+    assert repr(outcome(raw)) == repr(carefully(raw))
 
 
 @requirement("VAL-4")

@@ -49,8 +49,20 @@ async def gateway(config: dict[str, Any], desk: Desk) -> AsyncIterator[Gateway]:
 
 
 @pytest.fixture
-def app(gateway: Gateway) -> Starlette:
-    return build(gateway)
+def short(request: pytest.FixtureRequest) -> bool:
+    """Whether plain calls take the short way."""
+    return bool(getattr(request, "param", True))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A module that says `BOTH_WAYS = True` is run once with the short way and once without it."""
+    if "short" in metafunc.fixturenames and getattr(metafunc.module, "BOTH_WAYS", False):
+        metafunc.parametrize("short", [True, False], ids=["short", "general"], indirect=True)
+
+
+@pytest.fixture
+def app(gateway: Gateway, short: bool) -> Starlette:
+    return build(gateway, short=short)
 
 
 @pytest.fixture

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from holdfast.cli.protocol import Protocol
 
 
 @dataclass(frozen=True)
@@ -25,13 +28,16 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(app: ASGIApp) -> AsyncIterator[Served]:
-    """A uvicorn server on a free port of this machine, until the block ends."""
+async def serving(app: ASGIApp, *, like_ours: bool = True) -> AsyncIterator[Served]:
+    """A uvicorn server on a free port of this machine, until the block ends; or as anybody might run one."""
     # Named TCP, so that asyncio sends small answers at once instead of 40 ms later.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     listener.listen(1024)  # connections queue here from now on
-    config = uvicorn.Config(app, log_config=None, ws="none", lifespan="off", timeout_graceful_shutdown=5)
+    http = Protocol if like_ours else HttpToolsProtocol
+    config = uvicorn.Config(
+        app, http=http, log_config=None, ws="none", lifespan="off", timeout_graceful_shutdown=5
+    )
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve(sockets=[listener]))
     try:

@@ -147,7 +147,7 @@ def _another(id: str) -> str:
 
 
 @asynccontextmanager
-async def street(kind: str, folder: Path) -> AsyncIterator[Street]:
+async def street(kind: str, folder: Path, *, short: bool = True) -> AsyncIterator[Street]:
     minted = {name: mint(name) for name in PEOPLE}
     rules = folder / "rules"
     rules.mkdir()
@@ -162,7 +162,7 @@ async def street(kind: str, folder: Path) -> AsyncIterator[Street]:
             "limits": {"budgets": BUDGETS, "body_bytes": 20_000, "string": 2_000},
         }
         async with Gateway.open(configuration.parse(config, folder=folder)) as gateway:
-            app = build(gateway)
+            app = build(gateway, short=short)
             async with app.state.mcp.running(), serving(app) as served, aiohttp.ClientSession() as http:
                 callers = {name: Caller(http, served.url, key) for name, (key, _) in minted.items()}
                 made = Street(gateway, HOUSES[-1], callers)

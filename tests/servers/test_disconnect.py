@@ -17,6 +17,8 @@ from tests.requirements import requirement
 from tests.servers.desk import Desk
 from tests.servers.serving import Served, serving
 
+BOTH_WAYS = True
+
 BODY = {"tool": "desk.add_slowly", "arguments": {"text": "kept"}, "key": "k-1"}
 HEADERS = {"X-Holdfast-User": "ann"}
 

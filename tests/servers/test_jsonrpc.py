@@ -17,6 +17,8 @@ from tests.servers.asgi import Answer, Client
 from tests.servers.conftest import LOCAL
 from tests.servers.desk import Desk
 
+BOTH_WAYS = True
+
 Observed = Callable[[Any], Any]
 RESPONSE = jsonschema_rs.Draft202012Validator(
     {"$ref": "#/components/schemas/RpcResponse", "components": document()["components"]}

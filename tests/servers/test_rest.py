@@ -13,6 +13,8 @@ from tests.requirements import requirement
 from tests.servers.asgi import Answer, Client
 from tests.servers.desk import LEAK, Desk
 
+BOTH_WAYS = True
+
 Observed = Callable[[Any], Any]
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 

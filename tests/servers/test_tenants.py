@@ -46,9 +46,10 @@ RANDOM = tuple(
 """What differs between two answers to the same question."""
 
 
-@pytest.fixture(params=DURABLE)
+@pytest.fixture(params=[*DURABLE, "the general way"])
 async def two(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Street]:
-    async with street(request.param, tmp_path) as made:
+    short = request.param in DURABLE
+    async with street(request.param if short else "sqlite", tmp_path, short=short) as made:
         yield made
 
 

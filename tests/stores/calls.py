@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from holdfast.model.call import Call, Principal, Proposal
@@ -73,7 +72,7 @@ def make_call(
 
 def unnamed(call: Call) -> Call:
     """The same call by a client that knows no keys, and waits: its protocol made the key."""
-    call.proposal = replace(call.proposal, key=None, request_key=call.key)
+    call.proposal = call.proposal._replace(key=None, request_key=call.key)
     call.key_source, call.waited_for = KeySource.REQUEST, True
     return call
 

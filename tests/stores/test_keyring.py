@@ -1,5 +1,6 @@
 """Can only the right process read, and can nobody guess?"""
 
+import hmac
 import os
 import subprocess
 import sys
@@ -141,3 +142,11 @@ def test_no_nonce_comes_twice_not_even_in_a_forked_child() -> None:
     os.close(receive)
     os.close(send)
     assert {theirs[at : at + 12] for at in range(0, 120, 12)}.isdisjoint({nonces.next() for _ in range(300)})
+
+
+@requirement("CON-6")
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 5000])
+def test_commitments_are_hmacs_anybody_can_make_who_has_the_key(size: int) -> None:
+    keyring, data = Keyring(bytes(32)), b"x" * size
+    key = keyring._derive("acme", "sign:note")
+    assert keyring.sign("acme", "note", data) == hmac.digest(key, data, "sha256").hex()

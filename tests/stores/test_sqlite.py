@@ -15,9 +15,10 @@ from holdfast.model.observation import Status
 from holdfast.model.vocabulary import State
 from holdfast.ports import Begun, Denied, Taken
 from holdfast.records.chain import first_fault
-from holdfast.stores.sql import outcome, rows
+from holdfast.stores.sql import audit, budgets, outcome, rows
 from holdfast.stores.sql.engine import AmbiguousCommit, Transaction
 from holdfast.stores.sqlite.store import SqliteStore
+from holdfast.stores.sqlite.writer import BATCH_PAGES, CHECKPOINT_PAGES, JOB_PAGES
 from holdfast.system import SystemClock
 from holdfast.testing import settle_loop
 from tests.requirements import requirement
@@ -199,6 +200,52 @@ async def test_a_job_that_breaks_takes_no_neighbour_with_it(store: SqliteStore) 
     assert first_fault(read_records(store.path)) is None
 
 
+@requirement("DEC-1", "IDM-4")
+async def test_one_of_equal_claims_in_a_batch_wins_and_neighbours_lose_nothing(store: SqliteStore) -> None:
+    await claimed(store, "taken")
+    calls = [make_call(CLOCK, key) for key in ("a", "same", "same", "taken", "b")]
+    looks = [make_call(CLOCK, None, tool=LOOK) for _ in range(2)]
+    answers = await asyncio.gather(*(store.ledger.begin(call) for call in (*calls, *looks)))
+    assert [type(answer) for answer in answers] == [Begun, Begun, Taken, Taken, Begun, Begun, Begun]
+    assert first_fault(read_records(store.path)) is None
+    assert len(list(read_records(store.path))) == 6
+
+
+@requirement("IDM-5")
+async def test_an_end_that_comes_too_late_takes_no_neighbour_with_it(store: SqliteStore) -> None:
+    calls = [make_call(CLOCK, key) for key in "abc"]
+    for call in calls:
+        begun = await store.ledger.begin(call)
+        assert isinstance(begun, Begun)
+        call.operation = begun.operation
+    await store.ledger.finish(calls[1], observed(calls[1]), State.COMMITTED)
+    ends = [store.ledger.finish(call, observed(call), State.COMMITTED) for call in calls]
+    assert await asyncio.gather(*ends) == [True, False, True]
+    assert sorted(record.kind for record in read_records(store.path))[3:] == ["late", *["outcome"] * 3]
+    assert first_fault(read_records(store.path)) is None
+
+
+@requirement("PPL-4")
+async def test_a_halt_holds_for_what_is_claimed_behind_it_in_the_same_batch(store: SqliteStore) -> None:
+    before = asyncio.create_task(store.ledger.begin(make_call(CLOCK, "before")))
+    halt = asyncio.create_task(store.controls.halt("bank", "olga", ""))
+    after = asyncio.create_task(store.ledger.begin(make_call(CLOCK, "after")))
+    assert isinstance(await before, Begun)
+    await halt
+    assert isinstance(await after, Denied)
+
+
+@requirement("PPL-6")
+async def test_the_log_is_folded_back_before_it_grows_large(store: SqliteStore) -> None:
+    log = store.path.with_name(f"{store.path.name}-wal")
+    before = store.path.stat().st_size
+    for _ in range(2 * CHECKPOINT_PAGES // (BATCH_PAGES + JOB_PAGES * 250)):
+        await asyncio.gather(*(store.ledger.begin(make_call(CLOCK, None, tool=LOOK)) for _ in range(250)))
+    await asyncio.gather(*(store.ledger.begin(make_call(CLOCK, None, tool=LOOK)) for _ in range(250)))
+    assert store.path.stat().st_size > 2 * before
+    assert log.stat().st_size < 1.5 * 4096 * CHECKPOINT_PAGES
+
+
 @requirement("AUD-5")
 async def test_writes_are_synced_to_the_disk_and_reads_only_committed(store: SqliteStore) -> None:
     said: list[str] = []
@@ -268,10 +315,15 @@ async def test_an_erased_tenants_payloads_are_gone_and_its_keys_stay_taken(tmp_p
     [
         (rows.FIND, "sqlite_autoindex_operation_1"),
         (rows.FIND_CALL, "sqlite_autoindex_operation_2"),
-        (rows.FIND_RUNNING, "operation_open"),
-        (rows.FIND_UNKNOWN, "operation_open"),
-        (outcome.FORGET_THIS_BOOT, "operation_kept"),
-        (outcome.FORGET_OTHER_BOOTS, "operation_kept"),
+        (rows.NEXT_OWNER, "operation_running"),
+        (rows.FIND_RUNNING, "operation_running (boot_id=? AND owner=? AND lease_boot<?)"),
+        (rows.FIND_UNKNOWN, "operation_unknown"),
+        (outcome.FORGET_THIS_BOOT, "operation_kept (finished_boot_id=? AND forget_boot<?)"),
+        (outcome.FORGET_OTHER_BOOT, "operation_kept (finished_boot_id=?)"),
+        (outcome.NEXT_BOOT, "operation_kept (finished_boot_id>?)"),
+        (budgets.OF_READS, "reservation_of_reads"),
+        (budgets._FORGET_OVER, "budget_over"),
+        (audit.TENANTS, "sqlite_autoindex_tree_leaf_1 (tenant>?)"),
     ],
 )
 async def test_no_statement_reads_the_whole_ledger(store: SqliteStore, statement: str, index: str) -> None:
@@ -279,4 +331,5 @@ async def test_no_statement_reads_the_whole_ledger(store: SqliteStore, statement
     with closing(sqlite3.connect(store.path)) as connection:
         plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters).fetchall()
     assert any(index in line[3] for line in plan), plan
-    assert not [line[3] for line in plan if line[3] == "SCAN operation"]
+    tables = ("operation", "reservation", "budget", "tree_leaf")
+    assert not [line[3] for line in plan if line[3] in [f"SCAN {table}" for table in tables]]

@@ -42,8 +42,9 @@ class MemoryCatalog:
         may use it is told so.
         """
         asked = (name, spec)
-        if asked in self._resolved:
-            return self._resolved[asked]
+        known = self._resolved.get(asked)
+        if known is not None or asked in self._resolved:
+            return known
         versions = self._tools.get(name)
         if versions is None:
             return None

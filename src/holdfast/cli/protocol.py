@@ -1,14 +1,18 @@
-"""How do answers leave through a socket?
+"""How do answers leave through a socket, and who hears that a client left?
 
 uvicorn writes the head of an answer and its body one after the other, and uvloop hands each to the kernel at
 once. A trip into the kernel costs as much as several gates, so a head whose body is about to follow waits for
-it. Everything else is uvicorn's.
+it. ASGI tells of a connection's end only to who listens, which is a task per request; here a function can be
+left to be called. Everything else is uvicorn's.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from holdfast.servers.mcp.answering import LEAVING
 
 if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
@@ -46,7 +50,20 @@ class Joined:
 
 
 class Protocol(HttpToolsProtocol):
+    _left: Callable[[], None] | None = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        left, self._left = self._left, None
+        if left is not None:
+            left()
+
+    def _tell(self, left: Callable[[], None] | None) -> None:
+        """Who is to be told when the client of the request under way leaves."""
+        self._left = left
+
     def _start_asgi_task(self, cycle: "RequestResponseCycle", app: Any) -> None:
         if cycle.scope["method"] != "HEAD":  # whose length says nothing of what comes
             cycle.transport = Joined(self.transport)  # type: ignore[assignment]
+        cycle.scope["extensions"] = {LEAVING: self._tell}  # type: ignore[dict-item]
         super()._start_asgi_task(cycle, app)

@@ -43,6 +43,7 @@ SEND_S = 2.0
 def run(
     config: "Config", address: str, bound: socket.socket, patience: Patience, links: Links | None
 ) -> None:
+    garbage.wait()
     serving = _serve(config, address, bound, patience, links)
     with contextlib.suppress(asyncio.CancelledError):  # not wanted any more before it was there
         try:

@@ -16,6 +16,8 @@ from holdfast.ports import Clock
 class Asked:
     """The peer as an attempt sees it: its deadline moves on while the client is being asked."""
 
+    __slots__ = ("_call", "_clock", "_left", "_open", "_peer", "_slots", "lent")
+
     def __init__(self, peer: Peer, call: Call, clock: Clock, slots: Bulkhead) -> None:
         self._peer, self._call, self._clock, self._slots = peer, call, clock, slots
         self.lent = False
@@ -23,8 +25,36 @@ class Asked:
         self._open = 0
         self._left = 0.0
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._peer, name)
+    @property
+    def session(self) -> str:
+        return self._peer.session
+
+    @property
+    def modern(self) -> bool:
+        return self._peer.modern
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        return self._peer.capabilities
+
+    @property
+    def progress(self) -> bool:
+        return self._peer.progress
+
+    @property
+    def log_level(self) -> str | None:
+        return self._peer.log_level
+
+    @property
+    def input_responses(self) -> Mapping[str, Any] | None:
+        return self._peer.input_responses
+
+    @property
+    def request_state(self) -> str | None:
+        return self._peer.request_state
+
+    async def tell(self, method: str, params: Mapping[str, Any] | None) -> None:
+        await self._peer.tell(method, params)
 
     async def ask(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
         if not self.lent:

@@ -1,62 +1,106 @@
 """One try at an upstream, within its bulkhead and its deadline.
 
-The attempt is a task of its own, so that a deadline cancels the work and not the
-call. Work that cannot be cancelled (a thread) is left to finish: it keeps its slot
-in the bulkhead and its late answer settles the operation.
+A deadline cancels the work and not the call: the work is a task of its own, or an `Effort` where its upstream
+needs no task. Work that cannot be cancelled (a thread) is left to finish: it keeps its slot in the bulkhead
+and its late answer settles the operation.
 """
 
 import asyncio
 import logging
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from holdfast.execution.asked import Asked
+from holdfast.execution.effort import Effort, Work
 from holdfast.execution.result import Broke, Ran, Result, Trace
-from holdfast.execution.runtime import Runtime
+from holdfast.execution.runtime import Bulkhead, Runtime
 from holdfast.model.answer import Answer
 from holdfast.model.call import Call
 from holdfast.model.current import not_to_be_shown
 from holdfast.model.errors import Code, NoEffect
 from holdfast.model.redaction import explained
 from holdfast.model.trail import Try, outgoing, span_id
-from holdfast.ports import Attempt
+from holdfast.ports import Attempt, Clock
 
 log = logging.getLogger(__name__)
+
+Leave = Callable[..., None]
+"""Give up the place at the upstream."""
 
 CANCEL_GRACE_S = 0.1
 """How long cancelled work may take to say that it has stopped."""
 
 
 async def attempt(call: Call, runtime: Runtime, number: int) -> Result:
-    slots = runtime.bulkhead(call.upstream)
-    refused = await _enter(call, runtime, slots)
-    if refused is not None:
-        return refused
-    left = call.deadline - runtime.clock.monotonic()
+    slots, clock = runtime.bulkhead(call.upstream), runtime.clock
+    if not slots.enter():
+        refused = await _queue(call, runtime, slots)
+        if refused is not None:
+            return refused
+    left = call.deadline - clock.monotonic()
     if call.cancelled or left <= 0:
         slots.release()
         return _never_sent(call)
-    call.attempts, call.dispatched_at = number, runtime.clock.now()
-    own, began = (None, 0.0) if call.trail is None else (span_id(), runtime.clock.monotonic())
+    call.attempts, call.dispatched_at = number, clock.now()
+    own, began = (None, 0.0) if call.trail is None else (span_id(), clock.monotonic())
     peer = call.proposal.peer
-    asked = None if peer is None else Asked(peer, call, runtime.clock, slots)
-    described = _describe(call, asked, number, left, own)
-    work = asyncio.ensure_future(runtime.upstreams[call.upstream].invoke(described))
-    work.add_done_callback(lambda _: slots.leave(lent=asked is not None and asked.lent))
-    call.work = work
-    longest = left
-    while left > 0 and not await runtime.clock.until(work, min(left, longest)):
-        left = call.deadline - runtime.clock.monotonic()  # asking the client something moves the deadline
-    if not work.done():
-        work.cancel()
-        await runtime.clock.until(work, CANCEL_GRACE_S)
-    result = judge(call, work) if work.done() else _too_late(call, work)
+    asked = None if peer is None else Asked(peer, call, clock, slots)
+    work = runtime.upstreams[call.upstream].invoke(_describe(call, asked, number, left, own))
+    leave = partial(_leave, slots, asked)
+    result = await (_here if slots.taskless else _beside)(call, work, clock, left, leave)
     if call.trail is not None and own is not None:
         error = None if isinstance(result, Ran) else result.code.value
-        call.trail.tries.append(Try(number, own, began, runtime.clock.monotonic(), error))
+        call.trail.tries.append(Try(number, own, began, clock.monotonic(), error))
     return result
 
 
-async def _enter(call: Call, runtime: Runtime, slots: asyncio.Semaphore) -> Broke | None:
+async def _here(call: Call, work: Work, clock: Clock, left: float, leave: Leave) -> Result:
+    """Within the call's own task."""
+    call.work = effort = Effort(work, call, clock, left)
+    going_on = await effort
+    if going_on is not None:
+        call.work = going_on
+        going_on.add_done_callback(leave)
+        left = 0.0 if effort.late else call.deadline - clock.monotonic()
+        return await _in_time(call, going_on, clock, left, told=effort.late)
+    leave()
+    if effort.cancelled() and not effort.stopped and _is_cancelled():
+        raise asyncio.CancelledError  # not the work: the call itself
+    return judge(call, effort)
+
+
+async def _beside(call: Call, work: Work, clock: Clock, left: float, leave: Leave) -> Result:
+    """In a task of its own."""
+    call.work = task = asyncio.ensure_future(work)
+    task.add_done_callback(leave)
+    return await _in_time(call, task, clock, left)
+
+
+async def _in_time(
+    call: Call, work: "asyncio.Task[Any]", clock: Clock, left: float, *, told: bool = False
+) -> Result:
+    """Wait for it until the deadline; one that was `told` that its time is up is not told again."""
+    longest = left
+    while left > 0 and not await clock.until(work, min(left, longest)):
+        left = call.deadline - clock.monotonic()  # asking the client something moves the deadline
+    if not work.done():
+        if not told:
+            work.cancel()
+        await clock.until(work, CANCEL_GRACE_S)
+    return judge(call, work) if work.done() else _too_late(call, work)
+
+
+def _leave(slots: Bulkhead, asked: Asked | None, _: object = None) -> None:
+    slots.leave(lent=asked is not None and asked.lent)
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def _queue(call: Call, runtime: Runtime, slots: Bulkhead) -> Broke | None:
     if not slots.locked():
         await slots.acquire()
         return None
@@ -69,24 +113,24 @@ async def _enter(call: Call, runtime: Runtime, slots: asyncio.Semaphore) -> Brok
 
 
 def _describe(call: Call, asked: Asked | None, number: int, left: float, own: str | None) -> Attempt:
-    parent = call.proposal.parent
+    principal, parent = call.proposal.principal, call.proposal.parent
     return Attempt(
         tool=call.tool,
         arguments=call.arguments,
         key=call.upstream_key,
-        tenant=call.principal.tenant,
+        tenant=principal.tenant,
         call_id=call.id,
         trace_id=call.trace_id,
         deadline_s=left,
         number=number,
         traceparent=outgoing(call.trace_id, parent, own),
         tracestate=None if parent is None else parent.state,
-        principal=call.principal.id,
+        principal=principal.id,
         peer=asked,
     )
 
 
-def judge(call: Call, work: "asyncio.Task[Any] | asyncio.Future[Any]") -> Result:
+def judge(call: Call, work: "asyncio.Task[Any] | asyncio.Future[Any] | Effort") -> Result:
     """What a finished attempt proves."""
     if work.cancelled():
         return _stopped(call)

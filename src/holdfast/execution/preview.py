@@ -9,8 +9,8 @@ from typing import Any
 
 from holdfast.model import plan
 from holdfast.model.call import Call
-from holdfast.model.errors import Code, remedy
-from holdfast.model.observation import NO_REMEDY, Observation, Status
+from holdfast.model.errors import NO_REMEDY, Code, remedy
+from holdfast.model.observation import Observation, Status
 from holdfast.ports import Ports
 
 

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from holdfast.model.errors import Code
+from holdfast.model.value import value
 
 
 class Trace(StrEnum):
@@ -17,7 +17,7 @@ class Trace(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class Ran:
     """The upstream answered."""
 
@@ -30,7 +30,7 @@ class Ran:
     """It asks something of the client and has done nothing yet."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class Broke:
     """It did not answer as it should have."""
 

@@ -6,6 +6,7 @@ honours the key, so that many attempts are one effect.
 
 from holdfast.execution.attempt import attempt
 from holdfast.execution.cache import Cached
+from holdfast.execution.promised import promised
 from holdfast.execution.result import Broke, Ran, Result, Trace
 from holdfast.execution.retry import pause
 from holdfast.execution.runtime import Runtime
@@ -20,34 +21,41 @@ _SICK = frozenset(
 
 
 async def run(call: Call, runtime: Runtime) -> Result:
-    cached = _cached(call, runtime)
-    if cached is not None:
-        return cached
-    breaker = runtime.breaker(call.tool.contract.tool)
+    contract = call.tool.contract
+    if contract.runtime.cache_ttl_s is not None:
+        cached = _cached(call, runtime, contract.runtime.cache_ttl_s)
+        if cached is not None:
+            return cached
+    breaker = runtime.breaker(contract.tool)
     rest = breaker.admit()
     if rest is not None:
-        resting = Broke(
-            trace=Trace.NONE,
-            code=Code.DEPENDENCY_UNAVAILABLE,
-            message=f"{call.tool.contract.tool!r} failed too often and is given a rest; nothing was sent",
-            retry_after_ms=int(rest * 1000) + 1,
-        )
-        return _doubted(call, resting, [])
-    tried: list[Result] = []
-    result = await _tries(call, runtime, tried)
+        return _doubted(call, _resting(contract.tool, rest), [])
+    result = await attempt(call, runtime, 1)
+    tried = [result]
+    if isinstance(result, Broke):
+        result = await _again(call, runtime, result, tried)
     if call.attempts == 0:
         breaker.gave_up()
     elif isinstance(result, Broke) and result.code in _SICK:
         breaker.failed()
     else:
         breaker.succeeded()
-    return _doubted(call, result, tried)
+    return result if isinstance(result, Ran) else _doubted(call, result, tried)
 
 
-def _doubted(call: Call, result: Result, tried: list[Result]) -> Result:
+def _resting(tool: str, rest_s: float) -> Broke:
+    return Broke(
+        trace=Trace.NONE,
+        code=Code.DEPENDENCY_UNAVAILABLE,
+        message=f"{tool!r} failed too often and is given a rest; nothing was sent",
+        retry_after_ms=int(rest_s * 1000) + 1,
+    )
+
+
+def _doubted(call: Call, result: Broke, tried: list[Result]) -> Result:
     """An attempt without effect proves nothing about one before it that was lost; IDM-5."""
     lost = call.rerun_unknown or any(isinstance(r, Broke) and r.trace is Trace.UNKNOWN for r in tried)
-    if not (lost and isinstance(result, Broke) and result.trace is Trace.NONE):
+    if not (lost and result.trace is Trace.NONE):
         return result
     text = (
         f"{result.message}; an earlier attempt may have had its effect. ask again with the same key, "
@@ -56,30 +64,27 @@ def _doubted(call: Call, result: Result, tried: list[Result]) -> Result:
     return Broke(trace=Trace.UNKNOWN, code=Code.OUTCOME_UNKNOWN, message=text)
 
 
-async def _tries(call: Call, runtime: Runtime, tried: list[Result]) -> Result:
-    contract = call.tool.contract
-    safe = not call.writes or contract.honours_key
-    retries = contract.runtime.max_retries if safe else 0
-    if call.retries is not None:  # a budget pays for fewer
-        retries = min(retries, call.retries)
-    for number in range(1, retries + 2):
-        result = await attempt(call, runtime, number)
-        tried.append(result)
-        if isinstance(result, Ran) or result.late is not None or number > retries or call.cancelled:
+async def _again(call: Call, runtime: Runtime, result: Result, tried: list[Result]) -> Result:
+    """Try again while it is any use, safe and in time."""
+    always = promised(call.tool.contract)
+    retries = always.retries if call.retries is None else min(always.retries, call.retries)
+    for number in range(2, retries + 2):  # a budget may pay for fewer
+        if isinstance(result, Ran) or result.late is not None or call.cancelled:
             return result
-        lost_write = result.code is Code.OUTCOME_UNKNOWN and safe
+        lost_write = result.code is Code.OUTCOME_UNKNOWN and always.repeatable
         if not (TABLE[result.code].remedy().retryable or lost_write):
             return result
-        wait_s = pause(number, result.retry_after_ms, runtime.jitter())
+        wait_s = pause(number - 1, result.retry_after_ms, runtime.jitter())
         if runtime.clock.monotonic() + wait_s >= call.deadline:
             return result  # no time for another try
         await runtime.clock.sleep(wait_s)
-    raise AssertionError("the last try returns")
+        result = await attempt(call, runtime, number)
+        tried.append(result)
+    return result
 
 
-def _cached(call: Call, runtime: Runtime) -> Ran | None:
-    ttl_s = call.tool.contract.runtime.cache_ttl_s
-    if ttl_s is None or call.writes or call.proposal.depth:  # a gate reads what is, not what was
+def _cached(call: Call, runtime: Runtime, ttl_s: float) -> Ran | None:
+    if call.writes or call.proposal.depth:  # a gate reads what is, not what was
         return None
     found = runtime.cache.get(call.principal.tenant, _place(call, runtime), ttl_s, runtime.clock.monotonic())
     return (

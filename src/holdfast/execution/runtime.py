@@ -18,16 +18,24 @@ from holdfast.ports import Clock, Upstream
 class Bulkhead(asyncio.Semaphore):
     """How many calls one upstream takes at once, and how many it has."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, *, taskless: bool = False) -> None:
         super().__init__(size)
         self.size = size
-
+        self.taskless = taskless
+        """Whether an attempt needs no task of its own."""
         self.asking = 0
         """Calls that wait for their client and have given up their place."""
 
     @property
     def in_use(self) -> int:
         return self.size - self._value
+
+    def enter(self) -> bool:
+        """Take a place, if there is one and nobody else waits for it."""
+        if self._value <= 0 or self._waiters:
+            return False
+        self._value -= 1
+        return True
 
     def lend(self) -> bool:
         """A call that waits for a person is no load: another may have its place, but not without end."""
@@ -65,7 +73,9 @@ class Runtime:
     def bulkhead(self, upstream: str) -> Bulkhead:
         found = self.bulkheads.get(upstream)
         if found is None:
-            found = self.bulkheads[upstream] = Bulkhead(self.upstreams[upstream].concurrency)
+            behind = self.upstreams[upstream]
+            taskless = getattr(behind, "taskless", False)
+            found = self.bulkheads[upstream] = Bulkhead(behind.concurrency, taskless=taskless)
         return found
 
     @property

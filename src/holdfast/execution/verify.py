@@ -15,7 +15,7 @@ import orjson
 from holdfast.execution.result import Broke, Ran, Result, Trace
 from holdfast.model.call import Call
 from holdfast.model.errors import Code
-from holdfast.model.expression import ExpressionError
+from holdfast.model.expression import Expression, ExpressionError
 from holdfast.model.observation import Status
 from holdfast.model.vocabulary import Rung, Severity, State
 from holdfast.ports import Ports
@@ -42,9 +42,13 @@ async def verify(call: Call, result: Result, ports: Ports) -> Judged:
         return _broken(result)
     if result.unfinished:
         return _unfinished(result)
-    fault = (None if result.error else _output_fault(call, result.value)) or _in_band(call, result)
-    if isinstance(fault, Judged):
-        return fault
+    tool = call.tool
+    fault = None if result.error else _output_fault(call, result.value)
+    if fault is None and tool.in_band is not None:
+        said = _in_band(call, tool.in_band, result)
+        if isinstance(said, Judged):
+            return said
+        fault = said
     if fault is not None:
         return _invalid(call, fault)
     if result.error is not None:
@@ -57,10 +61,10 @@ async def verify(call: Call, result: Result, ports: Ports) -> Judged:
         cached_at=result.cached_at,
         native=result.native,
     )
-    insane = _sanity(call, result.value, judged.warnings)
+    insane = _sanity(call, result.value, judged.warnings) if tool.sanity else None
     if insane is not None:
         return _invalid(call, insane)
-    if call.tool.postconditions:
+    if tool.postconditions:
         await _postconditions(call, judged, ports)
     return judged
 
@@ -128,12 +132,10 @@ def _invalid(call: Call, fault: str) -> Judged:
     return Judged(status=Status.FAILED, state=State.NO_EFFECT, code=Code.OUTPUT_INVALID, message=fault)
 
 
-def _in_band(call: Call, result: Ran) -> Judged | str | None:
+def _in_band(call: Call, in_band: Expression, result: Ran) -> Judged | str | None:
     """A success that says failure; VER-1+."""
-    if call.tool.in_band is None:
-        return None
     try:
-        name = call.tool.in_band.evaluate({"result": result.value})
+        name = in_band.evaluate({"result": result.value})
     except ExpressionError as error:
         return str(error)
     if not name:

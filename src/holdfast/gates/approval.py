@@ -21,12 +21,13 @@ from holdfast.ports import Ports
 
 
 async def approval(call: Call, ports: Ports) -> Verdict:
-    need = needed(call.tool.contract.security.approval_floor, call.decision)
     if call.principal.system:
         return PASS
-    forged = _token(call, ports)
-    if forged is not None:
-        return forged
+    if call.proposal.approval_token is not None:
+        forged = _token(call, call.proposal.approval_token, ports)
+        if forged is not None:
+            return forged
+    need = needed(call.tool.contract.security.approval_floor, call.decision)
     if not need:
         return PASS
     if call.ref is None:
@@ -103,11 +104,8 @@ def _still_holds(call: Call, person: str, role: str, ports: Ports) -> bool:
     return person in ports.people.holders(call.principal.tenant, role)
 
 
-def _token(call: Call, ports: Ports) -> Refusal | None:
+def _token(call: Call, presented: str, ports: Ports) -> Refusal | None:
     """A presented token proves nothing by itself, but one that is wrong is somebody trying."""
-    presented = call.proposal.approval_token
-    if presented is None:
-        return None
     why = grant.wrong(ports.secrets, call, presented, ports.clock.now())
     if why is None:
         return None

@@ -1,18 +1,19 @@
 """Are the arguments well-formed?
 
 Parsed, within limits, complete with defaults, valid against the closed schema and
-given a fingerprint. Everything wrong with them is told at once.
+given a fingerprint. Everything wrong with them is told at once. What is plainly right is seen to be so in one
+pass: its canonical form is short and shallow, so the value is.
 """
 
 from typing import Any
 
 from holdfast.model.call import Call
-from holdfast.model.canonical import NotCanonical, canonical, fingerprint
+from holdfast.model.canonical import NotCanonical, canonical, fingerprint, plainly
 from holdfast.model.errors import Code
 from holdfast.model.expression import ExpressionError
 from holdfast.model.fields import FieldError
 from holdfast.model.keys import MAX_KEY, well_formed
-from holdfast.model.strict_json import ParseError, check, parse
+from holdfast.model.strict_json import ParseError, check, parse, surely_fits
 from holdfast.model.tool import Tool
 from holdfast.model.verdict import PASS, Refusal, Verdict
 from holdfast.ports import Ports
@@ -22,6 +23,27 @@ _ORDER = (Code.STRUCTURAL_VIOLATION, Code.TYPE_MISMATCH, Code.OUT_OF_BOUNDS)
 
 
 async def arguments(call: Call, ports: Ports) -> Verdict:
+    given, tool = call.proposal.arguments, call.tool
+    if type(given) is not dict or call.asked_as is not None:
+        return _examined(call, ports)
+    filled = tool.defaults.apply(given)
+    encoded = plainly(filled)
+    if encoded is None or not surely_fits(encoded, ports.limits) or not tool.input.is_valid(filled):
+        return _examined(call, ports)
+    if call.key is not None and not well_formed(call.key):
+        return _examined(call, ports)
+    return _taken(call, filled, encoded, ports)
+
+
+def _taken(call: Call, value: dict[str, Any], encoded: bytes, ports: Ports) -> Verdict:
+    call.arguments = value
+    call.fingerprint = fingerprint(call.tool.contract.digest, encoded)
+    call.commitment = ports.secrets.commitment(call.principal.tenant, encoded)
+    return PASS
+
+
+def _examined(call: Call, ports: Ports) -> Verdict:
+    """One question after the other, so that what is wrong can be told; what is not wrong passes here too."""
     try:
         value = _read(call.proposal.arguments, ports)
     except ParseError as error:
@@ -47,10 +69,7 @@ async def arguments(call: Call, ports: Ports) -> Verdict:
     except NotCanonical as error:
         fault = _fault(error.path, "a number within 2**53", str(error))
         return Refusal(Code.OUT_OF_BOUNDS, str(error), (fault,))
-    call.arguments = value
-    call.fingerprint = fingerprint(call.tool.contract.digest, encoded)
-    call.commitment = ports.secrets.commitment(call.principal.tenant, encoded)
-    return PASS
+    return _taken(call, value, encoded, ports)
 
 
 def _translated(old: Tool, value: dict[str, Any]) -> dict[str, Any] | Refusal:

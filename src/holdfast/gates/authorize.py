@@ -13,6 +13,8 @@ from holdfast.model.verdict import PASS, Refusal, Verdict
 from holdfast.model.vocabulary import Effect, SafetyMode, ToolStatus
 from holdfast.ports import Ports
 
+_ACTIVE, _HALTED = ToolStatus.ACTIVE, SafetyMode.HALTED
+
 
 async def authorize(call: Call, ports: Ports) -> Verdict:
     contract, principal = call.tool.contract, call.principal
@@ -26,10 +28,15 @@ async def authorize(call: Call, ports: Ports) -> Verdict:
         return Refusal(Code.TOOL_NOT_FOUND, no_such_tool(name), private=Code.PERMISSION_DENIED)
     if call.version_problem is not None:
         return Refusal(Code.VERSION_INCOMPATIBLE, call.version_problem)
-    return _standing(call)
+    refusal = None if call.status is _ACTIVE else _standing(call)
+    if refusal is not None:
+        return refusal
+    if call.proposal.safety_mode is _HALTED:
+        return Refusal(Code.TOOL_UNAVAILABLE, "this caller is halted; ask an operator to resume it")
+    return PASS
 
 
-def _standing(call: Call) -> Verdict:
+def _standing(call: Call) -> Refusal | None:
     """What those who may use the tool are told about it."""
     identity = call.tool.contract.identity
     name = f"{call.tool.contract.tool}@{identity.version}"
@@ -46,6 +53,4 @@ def _standing(call: Call) -> Verdict:
         case ToolStatus.DEPRECATED:
             until = f" until {identity.sunset_on}" if identity.sunset_on else ""
             call.warnings.append(f"{name} is deprecated and works{until}")
-    if call.proposal.safety_mode is SafetyMode.HALTED:
-        return Refusal(Code.TOOL_UNAVAILABLE, "this caller is halted; ask an operator to resume it")
-    return PASS
+    return None

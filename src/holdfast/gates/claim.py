@@ -48,7 +48,8 @@ async def claim(call: Call, ports: Ports) -> Verdict:
 
 def _stage_version(call: Call, ports: Ports) -> None:
     """What the transaction of the claim compares with what is in force in the store; DEC-5."""
-    call.staged = [(gate, stage) for gate, stage in call.staged if not isinstance(stage, PolicyVersion)]
+    if call.staged:
+        call.staged = [(gate, stage) for gate, stage in call.staged if not isinstance(stage, PolicyVersion)]
     if ports.promotion is not None and not call.principal.system:
         call.stage("policy", PolicyVersion(ports.promotion.seen))
 

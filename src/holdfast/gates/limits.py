@@ -26,8 +26,14 @@ from holdfast.model.verdict import PASS, Refusal, Verdict
 from holdfast.model.vocabulary import Effect
 from holdfast.ports import Ports
 
+_CRITICAL = Effect.CRITICAL_MUTATION
+
 
 async def limits(call: Call, ports: Ports) -> Verdict:
+    contract = call.tool.contract
+    limited = ports.budgets or ports.rates or contract.runtime.rate_limit is not None
+    if not limited and contract.effect is not _CRITICAL:
+        return PASS
     if not call.principal.system:  # the gateway's own readings are paid for by nobody
         refusal = _ungranted(call, ports.budgets) or await _budgets(call, ports)
         if refusal is not None:
@@ -50,7 +56,7 @@ async def limits(call: Call, ports: Ports) -> Verdict:
 def _ungranted(call: Call, budgets: tuple[Budget, ...]) -> Refusal | None:
     """Nothing critical happens unless somebody wrote down how much of it may; POL-2."""
     contract = call.tool.contract
-    if contract.effect is not Effect.CRITICAL_MUTATION:
+    if contract.effect is not _CRITICAL:
         return None
     if any(budget.kind in (Kind.CRITICAL, Kind.ALL) for budget in budgets):
         return None

@@ -10,18 +10,20 @@ from holdfast.model.verdict import PASS, Refusal, Verdict
 from holdfast.model.vocabulary import SafetyMode
 from holdfast.ports import Ports
 
+_READ_ONLY = SafetyMode.READ_ONLY
+
 
 async def policy(call: Call, ports: Ports) -> Verdict:
     foreign = _foreign_tenant(call)
     if foreign is not None:
         return foreign
-    call.decision = _own_reading(ports) if call.principal.system else ports.policy.decide(call)
-    if not call.decision.allow and ports.promotion is not None and await ports.promotion.follow():
-        call.decision = ports.policy.decide(call)  # other policies are in force by now
-    if not call.decision.allow:
-        why = "; ".join(call.decision.reasons) or "no policy permits it"
+    decision = call.decision = _own_reading(ports) if call.principal.system else ports.policy.decide(call)
+    if not decision.allow and ports.promotion is not None and await ports.promotion.follow():
+        decision = call.decision = ports.policy.decide(call)  # other policies are in force by now
+    if not decision.allow:
+        why = "; ".join(decision.reasons) or "no policy permits it"
         return Refusal(Code.POLICY_VIOLATION, f"policy does not allow this call: {why}")
-    if call.writes and call.proposal.safety_mode is SafetyMode.READ_ONLY:
+    if call.writes and call.proposal.safety_mode is _READ_ONLY:
         return Refusal(Code.POLICY_VIOLATION, "safety mode 'read_only' refuses every write")
     return PASS
 

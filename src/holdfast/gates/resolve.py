@@ -14,6 +14,8 @@ from holdfast.model.verdict import PASS, Refusal, Verdict
 from holdfast.model.vocabulary import Effect, KeySource, ToolStatus
 from holdfast.ports import Listing, Ports
 
+_CALLER, _REQUEST, _EPHEMERAL = KeySource.CALLER, KeySource.REQUEST, Effect.EPHEMERAL_WRITE
+
 
 async def resolve(call: Call, ports: Ports) -> Verdict:
     name, spec = _name_and_spec(call)
@@ -60,7 +62,7 @@ def _listing(call: Call, ports: Ports, name: str, spec: str | None) -> Listing |
 def _successor(call: Call, listing: Listing, ports: Ports) -> Listing:
     """A version past its end hands its calls over, where its contract says how; REG-6."""
     moved = listing.tool.migration
-    if listing.status is not ToolStatus.SUNSET or moved is None:
+    if moved is None or listing.status is not ToolStatus.SUNSET:
         return listing
     name = listing.tool.contract.tool
     heir = ports.catalog.exact(name, moved.to)
@@ -74,18 +76,20 @@ def _successor(call: Call, listing: Listing, ports: Ports) -> Listing:
 def _take(call: Call, listing: Listing) -> None:
     call.tool, call.status, call.upstream = listing.tool, listing.status, listing.upstream
     timeout = listing.tool.contract.runtime.timeout_s
-    call.deadline = min(call.deadline, call.started + timeout)
+    last = call.started + timeout
+    if last < call.deadline:
+        call.deadline = last
 
 
 def _name_operation(call: Call, ports: Ports) -> None:
     """The caller's key, else one derived from its (task, step), else the protocol's; IDM-1."""
     proposal, contract = call.proposal, call.tool.contract
     if proposal.key is not None:
-        call.key, call.key_source = proposal.key, KeySource.CALLER
+        call.key, call.key_source = proposal.key, _CALLER
     elif proposal.task is not None and proposal.step is not None:
         parts = (call.principal.id, proposal.task, proposal.step, contract.tool)
         call.key, call.key_source = ports.secrets.derive_key(call.principal.tenant, parts), KeySource.DERIVED
     elif proposal.request_key is not None:
-        call.key, call.key_source = proposal.request_key, KeySource.REQUEST
-    elif contract.effect is Effect.EPHEMERAL_WRITE:
-        call.key, call.key_source = call.nonce, KeySource.REQUEST
+        call.key, call.key_source = proposal.request_key, _REQUEST
+    elif contract.effect is _EPHEMERAL:
+        call.key, call.key_source = call.nonce, _REQUEST

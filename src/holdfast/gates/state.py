@@ -20,6 +20,9 @@ from holdfast.ports import Ports
 
 
 async def state(call: Call, ports: Ports) -> Verdict:
+    tool, proposal = call.tool, call.proposal
+    if tool.state is None and not tool.situation and proposal.if_match is proposal.plan_token is None:
+        return PASS
     verdict = await _situation(call, ports) if call.tool.situation else PASS
     if isinstance(verdict, Pass):
         verdict = await _target(call, ports)

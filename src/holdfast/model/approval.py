@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Any
 from urllib.parse import unquote
 
@@ -11,7 +10,7 @@ from holdfast.model import defaults
 from holdfast.model.call import Decision, Principal
 from holdfast.model.observation import ApprovalRef
 from holdfast.model.operation import OperationRef
-from holdfast.model.vocabulary import Floor
+from holdfast.model.vocabulary import Floor, Word
 
 Need = Mapping[str, int]
 """How many people of which role must say yes."""
@@ -19,7 +18,7 @@ Chain = tuple[tuple[str, ...], ...]
 """Groups of roles, each standing in for those before it once a question was escalated to it."""
 
 
-class Answer(StrEnum):
+class Answer(Word):
     PENDING = "PENDING"
     APPROVED = "APPROVED"
     DENIED = "DENIED"
@@ -35,6 +34,9 @@ NEEDS: dict[Floor, Need] = {
 }
 
 
+_NO_FLOOR = Floor.NONE
+
+
 def joined(*needs: Need) -> dict[str, int]:
     """Everything that any of them asks for; the larger count where several ask for a role."""
     union: dict[str, int] = {}
@@ -46,6 +48,8 @@ def joined(*needs: Need) -> dict[str, int]:
 
 def needed(floor: Floor, decision: Decision) -> dict[str, int]:
     """Who must say yes to a call whose contract has this floor."""
+    if floor is decision.floor is _NO_FLOOR:
+        return dict(decision.need)
     return joined(NEEDS[floor], NEEDS[decision.floor], decision.need)
 
 

@@ -12,6 +12,7 @@ RFC 8785 (JSON Canonicalization Scheme), with these rules written down:
 import hashlib
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -34,16 +35,22 @@ class NotCanonical(ValueError):
 
 def canonical(value: Any) -> bytes:
     """The one byte string of a JSON value; raises NotCanonical where there is none."""
-    try:
-        if _plain(value):
-            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    except (RecursionError, orjson.JSONEncodeError):
-        pass  # too deep for it, or not UTF-8: the careful way below says which
+    plain = plainly(value)
+    if plain is not None:
+        return plain
     try:
         _refuse(value, ())
         return rfc8785.dumps(value)
     except RecursionError:
         raise NotCanonical("nested too deeply to be written; flatten it") from None
+
+
+def plainly(value: Any) -> bytes | None:
+    """The canonical form of a value that is plain JSON throughout; None where it takes a closer look."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS) if _plain(value) else None
+    except (RecursionError, orjson.JSONEncodeError):
+        return None  # too deep for it, or not UTF-8
 
 
 def digest(value: Any) -> str:
@@ -56,22 +63,29 @@ def fingerprint(contract_digest: str, arguments: Mapping[str, Any] | bytes) -> s
 
     Each part is preceded by its length, so no two pairs run together into the same bytes.
     """
-    hashed = hashlib.sha256()
     body = arguments if isinstance(arguments, bytes) else canonical(dict(arguments))
-    for part in (_DOMAIN, contract_digest.encode(), body):
-        hashed.update(len(part).to_bytes(8, "big"))
-        hashed.update(part)
-    return hashed.hexdigest()
+    whole = b"".join((_head(contract_digest), len(body).to_bytes(8, "big"), body))
+    return hashlib.sha256(whole).hexdigest()
+
+
+@lru_cache(maxsize=4096)
+def _head(contract_digest: str) -> bytes:
+    parts = (_DOMAIN, contract_digest.encode())
+    return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+
+
+_WORDS = frozenset({str, bool, type(None)})
 
 
 def _plain(value: Any) -> bool:
-    """Whether sorted orjson is RFC 8785 here: exact JSON types, ASCII keys, safe integers, no floats.
+    """Whether sorted orjson is RFC 8785 here: exact JSON types, ASCII keys, safe integers, plain floats.
 
     ASCII because the RFC sorts keys by UTF-16 and orjson by UTF-8; exact types because orjson also writes
-    dates, UUIDs and dataclasses, and NaN as null.
+    dates, UUIDs and dataclasses, and NaN as null. Floats that are whole numbers, very large or very small
+    are written differently.
     """
     kind = type(value)
-    if kind is str or value is None or kind is bool:
+    if kind in _WORDS:
         return True
     if kind is int:
         return bool(-SAFE_INTEGER <= value <= SAFE_INTEGER)
@@ -79,12 +93,12 @@ def _plain(value: Any) -> bool:
         for key, member in value.items():
             if not (type(key) is str and key.isascii()):
                 return False
-            if type(member) is not str and not _plain(member):
+            if type(member) not in _WORDS and not _plain(member):
                 return False
         return True
     if kind is list:
         return all(map(_plain, value))
-    return False
+    return kind is float and 1e-5 <= abs(value) <= SAFE_INTEGER and not value.is_integer()
 
 
 def _refuse(value: Any, path: tuple[str | int, ...]) -> None:

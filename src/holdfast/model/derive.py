@@ -6,20 +6,19 @@ outweighs who asks for it.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from holdfast.model import defaults
 from holdfast.model.contract import Contract
-from holdfast.model.vocabulary import Effect, Environment, Floor, Reach, Undo
+from holdfast.model.vocabulary import Effect, Environment, Floor, Reach, Undo, Word
 
 
-class MutationClass(StrEnum):
+class MutationClass(Word):
     READ_ONLY = "read_only"
     WRITE_REVERSIBLE = "write_reversible"
     WRITE_IRREVERSIBLE = "write_irreversible"
 
 
-class ApprovalMode(StrEnum):
+class ApprovalMode(Word):
     READ_ONLY = "read_only"
     LOCAL_WRITE = "local_write"
     NETWORK = "network"
@@ -27,7 +26,7 @@ class ApprovalMode(StrEnum):
     DESTRUCTIVE = "destructive"
 
 
-class Semantics(StrEnum):
+class Semantics(Word):
     READ_ONLY = "read_only"
     IDEMPOTENT_WRITE = "idempotent_write"
     COMPENSABLE_WRITE = "compensable_write"

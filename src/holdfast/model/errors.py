@@ -16,11 +16,12 @@ caller should retry what the table does not call retryable.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, NamedTuple
 
+from holdfast.model.vocabulary import Word
 
-class Code(StrEnum):
+
+class Code(Word):
     TOOL_NOT_FOUND = "TOOL_NOT_FOUND"
     VERSION_INCOMPATIBLE = "VERSION_INCOMPATIBLE"
     TOOL_UNAVAILABLE = "TOOL_UNAVAILABLE"
@@ -65,6 +66,9 @@ class Remedy:
     escalate: bool
     next_action: str
     retry_after_ms: int | None = None
+
+
+NO_REMEDY = Remedy(False, False, False, False, False, "none")
 
 
 class Entry(NamedTuple):

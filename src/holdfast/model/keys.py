@@ -6,6 +6,7 @@ what goes there is the caller's key with a mark of that scope behind it.
 """
 
 import hashlib
+from functools import lru_cache
 
 from holdfast.model.operation import OperationRef
 
@@ -19,7 +20,11 @@ def well_formed(key: str) -> bool:
 
 def upstream_key(ref: OperationRef) -> str:
     """Readable, the same on every attempt, and another one for every other operation."""
-    scope = "\0".join((ref.tenant, ref.principal, ref.tool))
-    mark = hashlib.sha256(scope.encode()).hexdigest()[:_MARK]
+    mark = _mark(ref.tenant, ref.principal, ref.tool)
     key = ref.key if len(ref.key) <= MAX_KEY - _MARK - 1 else hashlib.sha256(ref.key.encode()).hexdigest()
     return f"{key}.{mark}"
+
+
+@lru_cache(maxsize=4096)  # few callers use few tools, over and over
+def _mark(tenant: str, principal: str, tool: str) -> str:
+    return hashlib.sha256("\0".join((tenant, principal, tool)).encode()).hexdigest()[:_MARK]

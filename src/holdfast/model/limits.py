@@ -8,13 +8,12 @@ reserved, given back and settled.
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from holdfast.model.contract import Contract
-from holdfast.model.vocabulary import Effect
+from holdfast.model.vocabulary import Effect, Word
 
 if TYPE_CHECKING:
     from holdfast.model.call import Call, Principal
@@ -24,7 +23,7 @@ LONGEST_SUBJECT = 160
 """A longer name is kept as its hash: an agent chooses the names of its tasks."""
 
 
-class Kind(StrEnum):
+class Kind(Word):
     """S4's five kinds of budget; `all` bounds them together."""
 
     READ = "read"
@@ -35,7 +34,7 @@ class Kind(StrEnum):
     ALL = "all"
 
 
-class Per(StrEnum):
+class Per(Word):
     """Who owns a budget or a rate."""
 
     TASK = "task"

@@ -6,6 +6,7 @@ staged write that fails becomes the refusal of the gate that staged it.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from holdfast.model.limits import Amount, Bucket, Limit
 
@@ -37,8 +38,7 @@ class UseGrant:
     approval_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyVersion:
+class PolicyVersion(NamedTuple):
     """The bundle the call was judged under must still be the one in force; nothing is written (DEC-5)."""
 
     promoted: str | None

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeAlias
 
+import orjson
+
 from holdfast.model.fields import pointer
 
 CodeHint = Literal["syntax", "limits"]
@@ -45,8 +47,46 @@ class ParseError(ValueError):
         self.path = path
 
 
+_OTHERWISE: Any = object()
+
+
 def parse(raw: bytes | str, limits: Limits = DEFAULT_LIMITS) -> Any:
     """The value of a JSON text; raises ParseError."""
+    try:
+        data = raw.encode() if isinstance(raw, str) else raw
+        value = _plainly(data, limits)
+    except (ValueError, TypeError):  # whatever is wrong with it, the careful way says so
+        value = _OTHERWISE
+    return _carefully(raw, limits) if value is _OTHERWISE else value
+
+
+def surely_fits(data: bytes, limits: Limits) -> bool:
+    """Whether what this JSON text stands for is within the limits without a look at its tokens."""
+    return len(data) <= limits.max_bytes and not _may_exceed(data, limits)
+
+
+def _plainly(data: bytes, limits: Limits) -> Any:
+    """The value of a text that is written as most programs write it, or `_OTHERWISE`.
+
+    Written again, the value must give the same text, but for blanks after commas and colons. Then no member
+    was lost to another of the same name, and every number was read as it is written: a text with a duplicate
+    key has more members than its value, and leaving out blanks there changes the number of members in neither
+    (inside a string it changes the string, on both sides alike).
+    """
+    if not surely_fits(data, limits):
+        return _OTHERWISE
+    value = orjson.loads(data)
+    again = orjson.dumps(value)
+    if again == data or _squeezed(again) == _squeezed(data):
+        return value
+    return _OTHERWISE
+
+
+def _squeezed(data: bytes) -> bytes:
+    return data.replace(b", ", b",").replace(b": ", b":")
+
+
+def _carefully(raw: bytes | str, limits: Limits) -> Any:
     data, text = _both_forms(raw, limits)
     if _may_exceed(data, limits):
         _scan(data, limits)
@@ -144,12 +184,10 @@ def _both_forms(raw: bytes | str, limits: Limits) -> tuple[bytes, str]:
 
 def _may_exceed(data: bytes, limits: Limits) -> bool:
     """Whether a look at every token is worth it. Bytes inside strings count too, so a no is always right."""
-    opened = data.count(b"[") + data.count(b"{")
-    return (
-        opened > limits.max_depth
-        or opened + data.count(b",") > limits.max_keys
-        or len(data) > limits.max_string
-    )
+    size, opened = len(data), data.count(b"[") + data.count(b"{")
+    if opened > limits.max_depth or size > limits.max_string:
+        return True
+    return size > limits.max_keys and opened + data.count(b",") > limits.max_keys
 
 
 def _scan(data: bytes, limits: Limits) -> None:

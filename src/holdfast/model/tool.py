@@ -1,7 +1,7 @@
 """A contract made ready to be used on every call: everything compiled once, at admission."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.model.contract import Compensation, Contract, Reading
@@ -114,6 +114,11 @@ class Tool:
     migration: Migrate | None = None
     compensation: Read | None = None
     """The call that takes the effect back; over `args` and `result`."""
+    writes: bool = field(init=False)
+    """Whether a call may change anything."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "writes", self.contract.effect.writes)
 
     @classmethod
     def compile(cls, contract: Contract, checks: tuple[Check, ...] = ()) -> "Tool":

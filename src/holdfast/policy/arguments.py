@@ -58,6 +58,10 @@ class Scalar:
         raise Unreadable
 
 
+_AS_IT_IS: Mapping[str, type] = {"String": str, "Bool": bool}
+"""What needs no conversion."""
+
+
 @dataclass(frozen=True, slots=True)
 class SetOf:
     items: "Kind"
@@ -79,6 +83,12 @@ class RecordOf:
     required: frozenset[str]
     hidden: Mapping[str, str] = field(default_factory=dict)
     """Members that policies cannot read, and why."""
+    as_it_is: dict[str, type] = field(init=False, compare=False, repr=False)
+    """The type of a member's value that needs no conversion: of nearly every argument there is."""
+
+    def __post_init__(self) -> None:
+        plain = {name: _AS_IT_IS.get(kind.cedar) for name, kind in self.members.items()}
+        object.__setattr__(self, "as_it_is", {name: kind for name, kind in plain.items() if kind})
 
     @property
     def cedar(self) -> str:
@@ -96,6 +106,9 @@ class RecordOf:
         for name, item in value.items():
             kind = self.members.get(name)
             if kind is None or item is None:
+                continue
+            if type(item) is self.as_it_is.get(name):
+                made[name] = item
                 continue
             try:
                 made[name] = kind.convert(item, (*path, name), gone)
@@ -162,7 +175,7 @@ def _both(one: RecordOf, other: RecordOf) -> RecordOf:
 
 class _Planner:
     def __init__(self, schema: dict[str, Any]) -> None:
-        self._tree = Tree(schema)
+        self._tree = Tree.of(schema)
         self._marks = Sensitivity(schema)
 
     def kind(self, place: str, path: tuple[str | int, ...]) -> Kind | str:

@@ -7,41 +7,34 @@ such error is a deny. Permits and forbids are the bundle's; the rule of POL-3 ho
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 from cedarpy import AuthzResult, Entities, PolicySet, is_authorized
 from cedarpy import Decision as Said
 
 from holdfast.model import defaults
-from holdfast.model.approval import joined
 from holdfast.model.call import Call, Decision
 from holdfast.model.contract import Contract
 from holdfast.model.derive import ApprovalRule, needs_approval
 from holdfast.model.scopes import covers
-from holdfast.model.vocabulary import Environment, Floor
-from holdfast.policy.bundle import Bundle, Policy, Problem
+from holdfast.model.vocabulary import Environment
+from holdfast.policy.bundle import Bundle, Problem
 from holdfast.policy.check import check
-from holdfast.policy.facts import Facts, Roles, context, facts, own_roles, principal_entities
+from holdfast.policy.facts import Facts, Roles, context, facts, lasting, own_roles, principal_entities
+from holdfast.policy.index import Index
 from holdfast.policy.schema import NOWHERE, Region, Subject, action_entity, subjects, tool_entity
 from holdfast.policy.shard import Shard, shard
+from holdfast.policy.standing import Judgement, Key, Standing, key
 from holdfast.ports import Catalog, Ids
 
 log = logging.getLogger(__name__)
 
 REMEMBERED = 4096
-"""Pairs of a principal and a tool whose entities are kept parsed, and judgements that are kept at all."""
+"""Pairs of a principal and a tool whose entities are kept parsed, standings, and judgements kept at all."""
 SHORT = 1024
 """Bytes of context of which a judgement is worth keeping. Cedar looks at nothing but policies, entities and
 context, time included, so what is kept under all three cannot be out of date."""
-
-
-class Judgement(NamedTuple):
-    allow: bool
-    policies: tuple[Policy, ...]
-    """Those that decided: every permit that held, or every forbid."""
-    reasons: tuple[str, ...]
-    errors: tuple[str, ...] = ()
 
 
 class CedarPolicy:
@@ -75,6 +68,7 @@ class CedarPolicy:
         self.subjects = subjects(self.catalog.list())
         report = check(self.bundle, self.subjects)
         self.policies = report.policies
+        self._index = Index(report.policies)
         # Without a single tool no policy fits anything, and that is nobody's fault: none was found yet.
         found = [problem for problem in report.problems if self.subjects or not problem.policy]
         self.problems: tuple[Problem, ...] = tuple(found)
@@ -82,6 +76,7 @@ class CedarPolicy:
         self._unreadable = [problem for problem in found if not problem.policy]
         self._shards: dict[str, Shard] = {}
         self._entities: dict[tuple[Any, ...], Entities] = {}
+        self._standings: dict[Key, Standing] = {}
         self._judged: dict[tuple[tuple[Any, ...], bytes], Judgement] = {}
         for problem in found:
             log.warning("policy %s: %s", self.version, problem)
@@ -89,33 +84,48 @@ class CedarPolicy:
     # --- the port -------------------------------------------------------------------------
 
     def decide(self, call: Call) -> Decision:
-        rule = self._rule(call)
-        known = self.facts(call, rule)
-        judged = self.judge(known)
-        asked = () if rule.floor is Floor.NONE else (rule.reason,)
+        standing = self._standing(call)
+        known = facts(call, standing.known, standing.arguments)
+        said = standing.said
+        if said is None or known["left_out"]:
+            said = standing.tell(self.judge(known))
+            if standing.steady and not known["left_out"]:
+                standing.said = said
         return Decision(
-            id=f"pd_{self._ids.nonce()}",
-            allow=judged.allow,
-            reasons=(*judged.reasons, *asked) if judged.allow else judged.reasons,
-            floor=rule.floor,
-            need=joined(*(policy.need for policy in judged.policies)) if judged.allow else {},
-            risk=call.tool.contract.effect.value,
-            version=self.version,
-            policies=tuple(policy.id for policy in judged.policies),
-            facts=known,
+            f"pd_{self._ids.nonce()}",
+            said.allow,
+            said.reasons,
+            standing.rule.floor,
+            said.need,
+            standing.risk,
+            self.version,
+            said.policies,
+            known,
         )
 
     # --- judging --------------------------------------------------------------------------
 
-    def facts(self, call: Call, rule: ApprovalRule | None = None) -> dict[str, Any]:
-        return facts(
-            call,
-            self.subject(call.tool.contract).arguments,
-            rule or self._rule(call),
-            roles=self._roles,
-            trusted=call.principal.trust >= self.threshold,
-            region=self._region,
-        )
+    def _standing(self, call: Call) -> Standing:
+        principal = call.principal
+        roles = self._roles(principal)
+        if principal.roles:
+            roles = roles | principal.roles
+        name = key(call, roles)
+        found = self._standings.get(name)
+        if found is None:
+            found = self._made(call, roles)
+            if len(self._standings) >= REMEMBERED:
+                self._standings.clear()
+            self._standings[name] = found
+        return found
+
+    def _made(self, call: Call, roles: frozenset[str]) -> Standing:
+        contract, trust = call.tool.contract, call.principal.trust
+        arguments = self.subject(contract).arguments
+        rule = self.rule(contract, trust, call.proposal.environment)
+        trusted = trust >= self.threshold
+        known = lasting(call, rule, roles=roles, trusted=trusted, region=self._region)
+        return Standing(known, rule, arguments, self.shard(contract.tool), contract.effect.value)
 
     def judge(self, known: Facts) -> Judgement:
         """The same facts are judged the same, whenever and wherever."""
@@ -126,7 +136,7 @@ class CedarPolicy:
             return _denied(f"policy {own.broken[0]!r} does not fit this tool any more; tell the operator")
         if known["left_out"] and (pointer := own.unseen(known["left_out"])) is not None:
             return _denied(f"a policy looks at argument '{pointer}' and cannot read a value like this one")
-        said = context(known, own.names)
+        said = context(known, own.names, own.looks_at)
         asked = (_who_and_what(known), orjson.dumps(said, option=orjson.OPT_SORT_KEYS))
         judged = self._judged.get(asked)
         if judged is None:
@@ -161,7 +171,8 @@ class CedarPolicy:
     def shard(self, tool: str) -> Shard:
         found = self._shards.get(tool)
         if found is None:
-            found = self._shards[tool] = shard(self.policies, self.subjects[tool], self._broken)
+            own = self._index.of(tool, self.subjects[tool].namespace)
+            found = self._shards[tool] = shard(own, self._broken)
         return found
 
     def subject(self, contract: Contract) -> Subject:
@@ -191,9 +202,6 @@ class CedarPolicy:
                 self._entities.clear()
             self._entities[key] = found
         return found
-
-    def _rule(self, call: Call) -> ApprovalRule:
-        return self.rule(call.tool.contract, call.principal.trust, call.proposal.environment)
 
     def rule(self, contract: Contract, trust: int, environment: Environment) -> ApprovalRule:
         """What POL-3 says, whatever the bundle does."""

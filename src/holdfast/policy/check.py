@@ -6,7 +6,7 @@ exist, an argument that a policy covers and cannot see.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -14,8 +14,9 @@ from cedarpy import Schema, pst, validate_policies
 
 from holdfast.policy.arguments import Kind
 from holdfast.policy.bundle import Bundle, Policy, Problem, parsed
+from holdfast.policy.index import Index
 from holdfast.policy.obligations import ID, KNOWN, approval
-from holdfast.policy.reads import EVERY_TOOL, covers, paths
+from holdfast.policy.reads import EVERY_TOOL, covers, named, paths
 from holdfast.policy.schema import Subject, schema
 from holdfast.policy.text import Statement
 
@@ -37,14 +38,17 @@ class Report:
         return not self.problems
 
 
+Names = Mapping[str, set[str]]
+"""What a policy may name, by its kind."""
 MOST = 100
 """Policies that may apply to one tool before its decisions become slow; DEC-6."""
 
 
 def crowded(policies: Sequence[Policy], tools: Mapping[str, Subject]) -> Iterator[str]:
     """Which tools have more policies than is good for them?"""
+    index = Index(policies)
     for subject in tools.values():
-        count = sum(covers(policy.tree, subject.name, subject.namespace) for policy in policies)
+        count = len(index.of(subject.name, subject.namespace))
         if count > MOST:
             yield f"{count} policies apply to {subject.name!r}, more than {MOST}; name tools in their scopes"
 
@@ -53,8 +57,9 @@ def check(bundle: Bundle, tools: Mapping[str, Subject]) -> Report:
     problems = list(bundle.faults)
     policies = list(_parsed(bundle, problems))
     typed = schema(tools)
+    known = _known_names(tools)
     for policy in policies:
-        problems += faults(policy, tools, typed)
+        problems += faults(policy, tools, known, typed)
     return Report(tuple(policies), tuple(problems))
 
 
@@ -83,10 +88,10 @@ def _unnamed(name: str) -> str:
     return f"{name!r} is no good @id; use letters, digits, '.', '_', '-' and '/'"
 
 
-def faults(policy: Policy, tools: Mapping[str, Subject], typed: Schema) -> Iterator[Problem]:
+def faults(policy: Policy, tools: Mapping[str, Subject], known: Names, typed: Schema) -> Iterator[Problem]:
     """What is wrong with one policy that could be read."""
     yield from _annotations(policy)
-    unknown = list(_unknown_names(policy, tools))
+    unknown = list(_unknown_names(policy, known))
     yield from unknown
     yield from _unseen_arguments(policy, tools)
     for text in _types(policy, typed, bool(unknown)):
@@ -127,12 +132,15 @@ def _annotations(policy: Policy) -> Iterator[Problem]:
             yield Problem(place, text, policy.id)
 
 
-def _unknown_names(policy: Policy, tools: Mapping[str, Subject]) -> Iterator[Problem]:
-    known = {
+def _known_names(tools: Mapping[str, Subject]) -> Names:
+    return {
         "Action": {*tools, EVERY_TOOL},
         "Tool": set(tools),
         "Namespace": {subject.namespace for subject in tools.values()},
     }
+
+
+def _unknown_names(policy: Policy, known: Names) -> Iterator[Problem]:
     for uid in sorted(pst.entity_uids(policy.tree), key=str):
         names = known.get(str(uid.type))
         if names is not None and uid.id not in names:
@@ -147,10 +155,9 @@ def _unknown_names(policy: Policy, tools: Mapping[str, Subject]) -> Iterator[Pro
 
 def _unseen_arguments(policy: Policy, tools: Mapping[str, Subject]) -> Iterator[Problem]:
     """A forbid must not fail to see what it was written about."""
-    covered = [s for s in tools.values() if covers(policy.tree, s.name, s.namespace)]
-    for path in sorted(paths(policy.tree)):
-        if path[:1] != ("args",) or len(path) < 2:
-            continue
+    read = [path for path in sorted(paths(policy.tree)) if path[:1] == ("args",) and len(path) > 1]
+    covered = list(_covered(policy, tools)) if read else []
+    for path in read:
         found: dict[str, Kind | str | None] = {s.name: s.arguments.look(path[1:]) for s in covered}
         name, place = ".".join(path[1:]), policy.statement.find(path[-1])
         for tool, why in found.items():
@@ -160,6 +167,14 @@ def _unseen_arguments(policy: Policy, tools: Mapping[str, Subject]) -> Iterator[
         if covered and all(kind is None for kind in found.values()):
             text = f"no tool in its scope has an argument {name!r}{_nearest(path[-1], covered)}"
             yield Problem(place, text, policy.id)
+
+
+def _covered(policy: Policy, tools: Mapping[str, Subject]) -> Iterator[Subject]:
+    names = named(policy.tree)
+    some: Iterable[Subject] = tools.values()
+    if names is not None and all(kind == "Tool" for kind, _ in names):
+        some = [tools[name] for _, name in sorted(names) if name in tools]
+    return (one for one in some if covers(policy.tree, one.name, one.namespace))
 
 
 def _nearest(name: str, covered: list[Subject]) -> str:

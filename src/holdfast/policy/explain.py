@@ -15,9 +15,10 @@ from cedarpy import PolicySet, pst
 
 from holdfast.model.vocabulary import Environment
 from holdfast.policy.bundle import Policy
-from holdfast.policy.cedar import CedarPolicy, Judgement
+from holdfast.policy.cedar import CedarPolicy
 from holdfast.policy.facts import Facts, context, moment
 from holdfast.policy.shard import ALL_FACTS
+from holdfast.policy.standing import Judgement
 
 HOURS = 7 * 24
 """How far ahead a moment is looked for at which the call would be allowed."""

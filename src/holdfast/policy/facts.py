@@ -22,24 +22,24 @@ def own_roles(principal: Principal) -> frozenset[str]:
     return principal.roles
 
 
-def facts(
-    call: Call, arguments: RecordOf, rule: ApprovalRule, *, roles: Roles, trusted: bool, region: Region
+def lasting(
+    call: Call, rule: ApprovalRule, *, roles: frozenset[str], trusted: bool, region: Region
 ) -> dict[str, Any]:
+    """What stays the same from call to call, with places for what does not (`CHANGING`)."""
     proposal, principal, contract = call.proposal, call.principal, call.tool.contract
-    gone: list[str] = []
     return {
         "principal": principal.id,
         "tenant": principal.tenant,
         "user": principal.user,
         "agent": principal.agent,
-        "roles": sorted(principal.roles | roles(principal)),
+        "roles": sorted(roles),
         "trust": principal.trust,
         "trusted": trusted,
         "tool": contract.tool,
         "version": contract.version,
         "digest": contract.digest,
         "environment": proposal.environment.value,
-        "at": call.queued_at,
+        "at": None,
         "left_to_policy": rule.policy_decides,
         "floor": rule.floor.value,
         "preview": call.previewing,
@@ -47,14 +47,30 @@ def facts(
         "has_task": proposal.task is not None,
         "has_session": proposal.session is not None,
         **region.facts,
-        "arguments": arguments.convert(call.arguments, (), gone),
-        "left_out": gone,
+        "arguments": None,
+        "left_out": None,
     }
 
 
-def context(known: Facts, names: frozenset[str]) -> dict[str, Any]:
-    """The part of Cedar's context that is read by somebody: what nobody reads costs nothing."""
-    return {name: _MADE[name](known) if name in _MADE else known[name] for name in names if _has(known, name)}
+def facts(call: Call, same: Facts, arguments: RecordOf) -> dict[str, Any]:
+    """Everything about one call; `same` is what `lasting` says of it."""
+    gone: list[str] = []
+    known = dict(same)
+    known["at"] = call.queued_at
+    known["arguments"] = arguments.convert(call.arguments, (), gone)
+    known["left_out"] = gone
+    return known
+
+
+def context(known: Facts, names: frozenset[str], arguments: frozenset[str] | None = None) -> dict[str, Any]:
+    """The part of Cedar's context that is read by somebody: what nobody reads costs nothing.
+
+    Of the arguments, these alone; all of them for None.
+    """
+    said = {name: _MADE[name](known) if name in _MADE else known[name] for name in names if _has(known, name)}
+    if arguments is not None and "args" in said:
+        said["args"] = {name: value for name, value in said["args"].items() if name in arguments}
+    return said
 
 
 def moment(at: float) -> datetime:
@@ -77,6 +93,8 @@ _MADE: Mapping[str, Callable[[Facts], Any]] = {
     "args": lambda known: known["arguments"],
     "args_complete": lambda known: not known["left_out"],
 }
+CHANGING = frozenset(_MADE)
+"""Members of the context that two calls of the same caller to the same tool may differ in."""
 
 
 def principal_entities(known: Facts) -> list[dict[str, Any]]:

@@ -55,6 +55,25 @@ def _below(node: Any) -> Iterator[Any]:
                 yield value
 
 
+Named = tuple[str, str]
+"""`("Tool", name)` or `("Namespace", name)`."""
+
+
+def named(policy: pst.Template) -> frozenset[Named] | None:
+    """What its scope is narrowed to: it covers nothing else. None where it may cover any tool."""
+    match policy.action:
+        case pst.ActionEq(entity):
+            return frozenset({("Tool", entity.id)})
+        case pst.ActionIn(entities) if all(entity.id != EVERY_TOOL for entity in entities):
+            return frozenset(("Tool", entity.id) for entity in entities)
+    match policy.resource:
+        case pst.ScopeEq(pst.EntityUid(kind, id)) | pst.ScopeIn(pst.EntityUid(kind, id)):
+            return frozenset({(str(kind), id)})
+        case pst.ScopeIsIn(_, pst.EntityUid(kind, id)):
+            return frozenset({(str(kind), id)})
+    return None
+
+
 def covers(policy: pst.Template, tool: str, namespace: str) -> bool:
     """Whether the scope admits this tool; conditions are not looked at."""
     return _covers_action(policy.action, tool) and _covers_resource(policy.resource, tool, namespace)

@@ -3,15 +3,16 @@
 Only those are evaluated: a bundle may be large, what applies to one tool stays small (DEC-6).
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
+import orjson
 from cedarpy import PolicySet, policies_to_json_str
 
 from holdfast.policy.bundle import Policy
-from holdfast.policy.reads import Path, covers, paths
-from holdfast.policy.schema import CONTEXT, Subject
+from holdfast.policy.reads import Path, paths
+from holdfast.policy.schema import CONTEXT
 
 ALL_FACTS = frozenset((*(name.rstrip("?") for name in CONTEXT), "args"))
 
@@ -24,6 +25,8 @@ class Shard:
     """Members of the context that any of them reads."""
     arguments: frozenset[Path]
     """Paths of arguments that any of them reads; `()` stands for all of them."""
+    looks_at: frozenset[str] | None
+    """The arguments those paths begin with; None for all of them."""
     broken: tuple[str, ...]
     """Policies that cover this tool and do not fit the catalog: until they do, it is shut."""
 
@@ -38,25 +41,30 @@ class Shard:
         return None
 
 
-def shard(policies: Sequence[Policy], subject: Subject, broken: frozenset[str]) -> Shard:
-    own = [p for p in policies if covers(p.tree, subject.name, subject.namespace)]
+def shard(own: Sequence[Policy], broken: frozenset[str]) -> Shard:
+    """`own` are the policies that cover the tool."""
     sound = {p.id: p for p in own if p.id not in broken}
     read = {path for p in sound.values() for path in paths(p.tree)}
     names = ALL_FACTS if () in read else frozenset(path[0] for path in read)
+    arguments = frozenset(path[1:] for path in read if path[:1] in (("args",), ()))
     return Shard(
         sound,
         handle(sound.values()),
         names & ALL_FACTS,
-        frozenset(path[1:] for path in read if path[:1] in (("args",), ())),
+        arguments,
+        None if () in arguments else frozenset(path[0] for path in arguments),
         tuple(p.id for p in own if p.id in broken),
     )
 
 
 def handle(policies: Iterable[Policy]) -> PolicySet:
     """Parsed once, under the ids their authors gave them."""
-    parsed = {}
-    for policy in policies:
-        [tree] = json.loads(policies_to_json_str(policy.statement.text))["staticPolicies"].values()
-        parsed[policy.id] = tree
+    parsed = {policy.id: orjson.Fragment(_tree(policy.statement.text)) for policy in policies}
     whole = {"staticPolicies": parsed, "templates": {}, "templateLinks": []}
-    return PolicySet.from_json_str(json.dumps(whole))
+    return PolicySet.from_json_str(orjson.dumps(whole).decode())
+
+
+@lru_cache(maxsize=16_384)  # a policy may cover every tool there is
+def _tree(text: str) -> bytes:
+    [tree] = orjson.loads(policies_to_json_str(text))["staticPolicies"].values()
+    return orjson.dumps(tree)

@@ -82,21 +82,23 @@ class Statement:
 def statements(file: str, text: str) -> Iterator[Statement]:
     """The policies of a file in order; what is left at its end without a `;` is one too."""
     tokens: list[Token] = []
+    line, counted = 1, 0
     for found in TOKEN.finditer(text):
         if found.lastgroup == "skip":
             continue
+        if not tokens:  # counted on from the last policy: from the start, a long file takes for ever
+            line, counted = line + text.count("\n", counted, found.start()), found.start()
         tokens.append(Token(found[0], found.start(), found.end()))
         if found[0] == ";":
-            yield _statement(file, text, tokens)
+            yield _statement(file, text, tokens, line)
             tokens = []
     if tokens:
-        yield _statement(file, text, tokens)
+        yield _statement(file, text, tokens, line)
 
 
-def _statement(file: str, text: str, tokens: list[Token]) -> Statement:
+def _statement(file: str, text: str, tokens: list[Token], line: int) -> Statement:
     start = tokens[0].start
     own = tuple(Token(token.text, token.start - start, token.end - start) for token in tokens)
-    line = text.count("\n", 0, start) + 1
     column = start - text.rfind("\n", 0, start)
     return Statement(file, text[start : tokens[-1].end], own, line, column)
 

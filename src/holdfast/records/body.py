@@ -6,17 +6,18 @@ judged is kept sealed: it can be judged again (AUD-3) for as long as its tenant'
 operation's name.
 """
 
-from base64 import b64decode, b64encode
+from base64 import b64decode
+from binascii import b2a_base64
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
 
-from holdfast.model.call import Call
+from holdfast.model.call import Call, Decision
+from holdfast.model.contract import Contract
 from holdfast.model.derive import mutation_class
 from holdfast.model.errors import Code, StoreError
+from holdfast.model.moment import iso_cut
 from holdfast.model.observation import Observation, Status
 from holdfast.model.stage import UseGrant
 from holdfast.model.tool import Tool
@@ -30,9 +31,10 @@ class _Facts(NamedTuple):
     """What every record of one contract says."""
 
     tool: str
-    operation: str
-    mutation_class: str
-    declared: list[dict[str, str]]
+    operation: str | None = None
+    mutation_class: str | None = None
+    declared: Any = ()
+    """The effect manifest, written already."""
     contract_digest: str | None = None
 
 
@@ -52,10 +54,11 @@ _MOST_FACTS = 4096  # contracts in use are few; old versions need not be remembe
 
 def intent_body(call: Call, at: float, secrets: Secrets | None = None) -> str:
     """A call about to run; with `secrets`, what policy judged is kept too."""
-    facts, principal = _facts(call.tool), call.principal
+    facts, principal = _facts(call.tool), call.proposal.principal
+    decision: Decision | None = getattr(call, "decision", None)
     return dumps(
         {
-            "timestamp": _iso(at),
+            "timestamp": iso_cut(at),
             "trace_id": call.trace_id,
             "caller": principal.user,
             "agent": principal.agent,
@@ -71,9 +74,9 @@ def intent_body(call: Call, at: float, secrets: Secrets | None = None) -> str:
             "status": None,
             "error_code": None,
             "nonce": call.nonce,
-            "policy_decision_id": _decision_id(call),
+            "policy_decision_id": None if decision is None else decision.id,
             "contract_digest": facts.contract_digest,
-            "decision": _decision(call, secrets),
+            "decision": _decision(decision, principal.tenant, secrets),
             "claim": None if secrets is None else _claim(call, secrets),
         }
     )
@@ -90,34 +93,35 @@ def outcome_body(
 ) -> str:
     """A call that ran, was refused, held or replayed; `code` may say more than the caller was told."""
     tool: Tool | None = getattr(call, "tool", None)  # a call refused early has none
-    facts = _Facts(call.proposal.tool, "", "", []) if tool is None else _facts(tool)
-    principal, approval = call.principal, observation.approval
+    facts = _Facts(call.proposal.tool) if tool is None else _facts(tool)
+    principal, approval = call.proposal.principal, observation.approval
+    decision: Decision | None = getattr(call, "decision", None)
     return dumps(
         {
-            "timestamp": _iso(at),
+            "timestamp": iso_cut(at),
             "trace_id": call.trace_id,
             "caller": principal.user,
             "agent": principal.agent,
             "tool": facts.tool,
-            "operation": facts.operation or None,
+            "operation": facts.operation,
             "input_commitment": call.commitment,
             "output_summary": _summary(observation.data),
             "output_commitment": output_commitment,
-            "mutation_class": facts.mutation_class or None,
+            "mutation_class": facts.mutation_class,
             "side_effects": [_effect(mutation) for mutation in observation.mutations],
-            "auth_decision": _auth_decision(call, observation, code),
+            "auth_decision": _auth_decision(decision, observation, code),
             "approval_id": _grant(call) if approval is None else approval.id,
             "latency_ms": observation.latency_ms,
-            "status": observation.status,
+            "status": observation.status._value_,
             "error_code": code,
             "nonce": call.nonce,
-            "policy_decision_id": _decision_id(call),
+            "policy_decision_id": None if decision is None else decision.id,
             "attempts": observation.attempts,
             "replayed": observation.replayed,
             "state": None if call.operation is None else state,  # of the operation, where there is one
             "alarms": call.alarms,
             "contract_digest": facts.contract_digest,
-            "decision": None if secrets is None else _decision(call, secrets),
+            "decision": None if secrets is None else _decision(decision, principal.tenant, secrets),
         }
     )
 
@@ -131,7 +135,7 @@ def kind_of_unrun(observation: Observation) -> str:
 
 def act_body(at: float, act: str, by: str, **members: Any) -> str:
     """Something a person or the gateway itself did to a call or to the gateway."""
-    return dumps({"timestamp": _iso(at), "operation": act, "caller": by, **members})
+    return dumps({"timestamp": iso_cut(at), "operation": act, "caller": by, **members})
 
 
 def dumps(members: dict[str, Any]) -> str:
@@ -139,21 +143,25 @@ def dumps(members: dict[str, Any]) -> str:
 
 
 def _facts(tool: Tool) -> _Facts:
-    contract = tool.contract
-    found = _FACTS.get(contract.digest)
+    digest = tool.contract.digest
+    found = _FACTS.get(digest)
     if found is None:
-        promise = contract.transactional
-        declared = [
-            {"resource": entry.resource, "operation": entry.operation, "scope": entry.scope}
-            for entry in promise.manifest
-        ]
-        kind = mutation_class(promise.effect, promise.undo)
-        name = f"{contract.tool}@{contract.version}"
-        found = _Facts(name, contract.identity.name, kind, declared, contract.digest)
         if len(_FACTS) >= _MOST_FACTS:
             _FACTS.clear()
-        _FACTS[contract.digest] = found
+        found = _FACTS[digest] = _looked_up(tool.contract)
     return found
+
+
+def _looked_up(contract: Contract) -> _Facts:
+    promise = contract.transactional
+    declared = [
+        {"resource": entry.resource, "operation": entry.operation, "scope": entry.scope}
+        for entry in promise.manifest
+    ]
+    kind = mutation_class(promise.effect, promise.undo)
+    name = f"{contract.tool}@{contract.version}"
+    written = orjson.Fragment(orjson.dumps(declared))
+    return _Facts(name, contract.identity.name, kind.value, written, contract.digest)
 
 
 def _grant(call: Call) -> str | None:
@@ -163,30 +171,34 @@ def _grant(call: Call) -> str | None:
     return None
 
 
-def _decision(call: Call, secrets: Secrets | None) -> dict[str, Any] | None:
+def _decision(decision: Decision | None, tenant: str, secrets: Secrets | None) -> dict[str, Any] | None:
     """What policy said, and sealed, what it was asked."""
-    decision = getattr(call, "decision", None)
     if decision is None:
         return None
     told = {
         "version": decision.version,
         "allow": decision.allow,
-        "floor": decision.floor,
+        "floor": decision.floor._value_,
         "need": dict(decision.need),
         "risk": decision.risk,
         "policies": decision.policies,
     }
     if decision.facts is not None and secrets is not None:
-        told["facts"] = b64encode(secrets.seal(call.principal.tenant, orjson.dumps(decision.facts))).decode()
+        told["facts"] = _sealed(secrets, tenant, decision.facts)
     return told
 
 
 def _claim(call: Call, secrets: Secrets) -> str | None:
     """Sealed, what is claimed: a ledger that lost the operation knows it again from its records (PPL-5)."""
-    if call.ref is None or not call.writes:
+    if call.key is None or not call.writes:
         return None
-    said = (call.ref.principal, call.ref.tool, call.ref.key, call.fingerprint, call.tool.contract.window_s)
-    return b64encode(secrets.seal(call.ref.tenant, orjson.dumps(said))).decode()
+    principal, contract = call.proposal.principal, call.tool.contract
+    said = (principal.id, contract.tool, call.key, call.fingerprint, contract.window_s)
+    return _sealed(secrets, principal.tenant, said)
+
+
+def _sealed(secrets: Secrets, tenant: str, said: object) -> str:
+    return b2a_base64(secrets.seal(tenant, orjson.dumps(said)), newline=False).decode()
 
 
 def claim_of(body: Mapping[str, Any], tenant: str, secrets: Secrets) -> Claimed | None:
@@ -200,17 +212,11 @@ def claim_of(body: Mapping[str, Any], tenant: str, secrets: Secrets) -> Claimed 
         return None
 
 
-def _decision_id(call: Call) -> str | None:
-    decision = getattr(call, "decision", None)
-    return None if decision is None else decision.id
-
-
-def _auth_decision(call: Call, observation: Observation, code: Code | None) -> str:
+def _auth_decision(decision: Decision | None, observation: Observation, code: Code | None) -> str:
     if observation.status is Status.HELD:
         return "REQUIRES_APPROVAL"
-    if code in _DENIALS:
+    if code is not None and code in _DENIALS:
         return "DENY"
-    decision = getattr(call, "decision", None)
     if decision is not None:
         return "ALLOW" if decision.allow else "DENY"
     return "DENY" if observation.status is Status.REFUSED else "ALLOW"
@@ -227,13 +233,3 @@ def _summary(data: Any) -> dict[str, Any] | None:
         return None
     kind = _KINDS.get(type(data), "number")
     return {"kind": kind, "size": len(data)} if isinstance(data, dict | list | str) else {"kind": kind}
-
-
-def _iso(at: float) -> str:
-    second, fraction = divmod(at, 1.0)
-    return f"{_to_the_second(second)}.{int(fraction * 1000):03d}+00:00"
-
-
-@lru_cache(maxsize=16)
-def _to_the_second(second: float) -> str:
-    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -14,9 +14,7 @@ GENESIS = bytes(32)
 """What the first record of a writer has before it."""
 
 _DOMAIN = b"holdfast.record.1"
-_PLACE = Struct(">Qd")
-_LENGTHS = Struct(">QQQQQ")
-_ALL = b"%b" * 9
+_PLACE_AND_LENGTHS = Struct(">QdQQQQQ")
 _sha256 = hashlib.sha256
 
 
@@ -24,12 +22,15 @@ def record_hash(
     tenant: str, writer: str, seq: int, call_id: str, kind: str, at: float, body: str, prev: bytes
 ) -> bytes:
     """SHA-256 over every member; lengths go first, so that no two records run into the same bytes."""
-    who, by, call = tenant.encode(), writer.encode(), call_id.encode()
-    what, said = kind.encode(), body.encode()
-    lengths = _LENGTHS.pack(len(who), len(by), len(call), len(what), len(said))
-    place = _PLACE.pack(seq, at)
     # Spelled out: this is done for every record, when it is written and whenever the log is verified.
-    return _sha256(_ALL % (_DOMAIN, prev, place, lengths, who, by, call, what, said)).digest()
+    text = f"{tenant}{writer}{call_id}{kind}{body}"
+    if text.isascii():  # as many bytes as characters
+        lengths = len(tenant), len(writer), len(call_id), len(kind), len(body)
+    else:
+        who, by, call, what, said = map(str.encode, (tenant, writer, call_id, kind, body))
+        lengths = len(who), len(by), len(call), len(what), len(said)
+    place = _PLACE_AND_LENGTHS.pack(seq, at, *lengths)
+    return _sha256(_DOMAIN + prev + place + text.encode()).digest()
 
 
 Mark = tuple[int, bytes]

@@ -6,6 +6,7 @@ The same questions as of a log in a database, with the file as the only witness 
 import hashlib
 import time
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, BinaryIO
 
 import orjson
@@ -15,10 +16,13 @@ from holdfast.records import checkpoint
 from holdfast.records.anchors import Anchors
 from holdfast.records.export import FORMAT, HEADER, from_hex, leaf_of, manifest_text
 from holdfast.records.inspection import Inspection
-from holdfast.records.log import Leaf
+from holdfast.records.log import Leaf, Row
 from holdfast.records.merkle import is_included, leaf_hash
 from holdfast.records.note import BadNote, Verifier
 from holdfast.records.report import Report
+
+_PAGE = 500
+_GONE = (None,) * 6
 
 
 def inspect_export(file: BinaryIO, outside: Sequence[str], verifier: Verifier) -> Report:
@@ -84,6 +88,11 @@ class Export:
         return self.tenant is None and self.since is None
 
     # --- the log --------------------------------------------------------------------------
+
+    def pages(self) -> Iterator[list[Row]]:
+        leaves = self.leaves()
+        while page := [_row(leaf) for leaf in islice(leaves, _PAGE)]:
+            yield page
 
     def leaves(self) -> Iterator[Leaf]:
         for said in self._entries():
@@ -189,3 +198,8 @@ class Export:
         if orjson.dumps(said) + b"\n" != line:  # the same in other words is another line
             self.report.add("changed", self.at, "is not spelled as it was written")
         return said
+
+
+def _row(leaf: Leaf) -> Row:
+    record = leaf.record
+    return (*leaf[:-1], *(_GONE if record is None else record[3:]))

@@ -6,7 +6,10 @@ again and held against its kept subtrees and against every signed checkpoint. A 
 
 import struct
 import time
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import groupby, islice, zip_longest
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -14,8 +17,8 @@ import orjson
 from holdfast.model.record import Record
 from holdfast.records.anchors import Anchors, Restart
 from holdfast.records.chain import GENESIS, record_hash
-from holdfast.records.coverage import Coverage
-from holdfast.records.log import Leaf, Log
+from holdfast.records.coverage import ATTEMPTS, Coverage
+from holdfast.records.log import Leaf, Log, Row, leaf_from
 from holdfast.records.merkle import Frontier, Made, leaf_hash
 from holdfast.records.note import Verifier
 from holdfast.records.report import Report
@@ -23,6 +26,11 @@ from holdfast.records.report import Report
 Head = tuple[int, bytes, bytes]
 """A chain's last number and hash, and the hash its record has by itself where that differs."""
 _FRESH: Head = (0, GENESIS, GENESIS)
+_LEVEL = itemgetter(0)
+_UNWRITABLE = (struct.error, UnicodeEncodeError)
+"""What a number or a text brings about that no writer can have written."""
+_HASH = 6
+"""Where in a row the hash is that the tree has."""
 
 
 def inspect(log: Log, outside: Sequence[str], verifier: Verifier | None) -> Report:
@@ -48,27 +56,24 @@ class Inspection:
         self._removed: list[Leaf] = []
         self._pruned_to: dict[str, int] = {}
         """Per tenant, the last leaf that a record says was pruned."""
-        self._place = 0
+        self._place = -1
+        """Of the leaf that was looked at last."""
         self.restarts: list[Restart] = []
 
     def read_tree(self, anchors: Anchors) -> None:
-        frontier, levels = Frontier(), _Levels(self._log, self.report)
-        wanted, expected = anchors.sizes, 0
-        for size, leaf in enumerate(self._log.leaves(), 1):
-            if leaf.place != expected:
-                self._misplaced(leaf, expected)
-            expected = leaf.place + 1
-            self._place = leaf.place
-            self._place_in_chain(leaf, self._check(leaf))
-            made = frontier.append(leaf_hash(leaf.hash))
-            if not size & 1:
-                levels.compare(made)
-            if size in wanted:
-                anchors.seen(size, frontier.root(), leaf)
+        tree, levels, signed = Frontier(), _Levels(self._log, self.report), sorted(anchors.sizes)
+        for page in self._log.pages():
+            self._check_page(page)
+            hashes, size, done = [leaf_hash(row[_HASH]) for row in page], tree.size, 0
+            for asked in signed[bisect_right(signed, size) : bisect_right(signed, size + len(page))]:
+                levels.compare(tree.extend(hashes[done : asked - size]))
+                done = asked - size
+                anchors.seen(asked, tree.root(), leaf_from(page[done - 1]))
+            levels.compare(tree.extend(hashes[done:]))
         levels.close()
-        self.report.leaves = frontier.size
-        self.report.root = frontier.root().hex()
-        anchors.seen(frontier.size, frontier.root(), None)
+        self.report.leaves = tree.size
+        self.report.root = tree.root().hex()
+        anchors.seen(tree.size, tree.root(), None)
 
     def read_waiting(self) -> None:
         """What no tree vouches for yet stands in its chain all the same."""
@@ -109,6 +114,41 @@ class Inspection:
             self.report.add("moved", _name(record), "does not follow the one before it")
         self._heads[leaf.writer] = (leaf.seq, leaf.hash, own)
 
+    def _check_page(self, page: Sequence[Row]) -> None:
+        """Nearly every record is what it should be, where it should be: then nothing more is made of it."""
+        heads, see, expected = self._heads, self._coverage.see, self._place + 1
+        for row in page:
+            place, tenant, writer, seq, call_id, at, hashed, said, kind, said_at, body, prev, own = row
+            last, head, _ = heads.get(writer, _FRESH)
+            try:
+                good = (
+                    place == expected
+                    and seq == last + 1
+                    and prev == head
+                    and own == hashed
+                    and said == call_id
+                    and said_at == at
+                    and record_hash(tenant, writer, seq, said, kind, said_at, body, prev) == own
+                )
+            except _UNWRITABLE:
+                good = False
+            self._place = place
+            if good:
+                heads[writer] = (seq, hashed, hashed)
+                self.report.records += 1
+                if kind in ATTEMPTS:
+                    see(tenant, said, kind, body)
+                elif kind == "control":
+                    self._see_control(tenant, body)
+            else:
+                self._look_closer(leaf_from(row), expected)
+            expected = place + 1
+
+    def _look_closer(self, leaf: Leaf, expected: int) -> None:
+        if leaf.place != expected:
+            self._misplaced(leaf, expected)
+        self._place_in_chain(leaf, self._check(leaf))
+
     def _misplaced(self, leaf: Leaf, expected: int) -> None:
         if leaf.place > expected:
             self.report.add(
@@ -146,16 +186,17 @@ class Inspection:
         self._heads[leaf.writer] = (leaf.seq, leaf.hash, own)
 
     def _see(self, record: Record) -> None:
-        self._coverage.see(record)
-        if record.kind == "control":
-            self._see_control(record)
+        if record.kind in ATTEMPTS:
+            self._coverage.see(record.tenant, record.call_id, record.kind, record.body)
+        elif record.kind == "control":
+            self._see_control(record.tenant, record.body)
 
-    def _see_control(self, record: Record) -> None:
+    def _see_control(self, tenant: str, said: str) -> None:
         try:
-            body = orjson.loads(record.body)
+            body = orjson.loads(said)
             if body["operation"] == "prune":
                 through = int(body["through"])
-                self._pruned_to[record.tenant] = max(through, self._pruned_to.get(record.tenant, -1))
+                self._pruned_to[tenant] = max(through, self._pruned_to.get(tenant, -1))
             elif body["operation"] == "recover" and "restarted" in body:
                 self.restarts.append(_restart(self._place, body))
         except (ValueError, KeyError, TypeError):
@@ -180,11 +221,20 @@ class _Levels:
         self._kept: dict[int, Iterator[tuple[int, bytes]] | None] = {}
 
     def compare(self, made: list[Made]) -> None:
-        for level, place, hashed in made[1:]:
+        """Of one level after the other, each from left to right."""
+        for level, nodes in groupby(made, _LEVEL):
             if level not in self._kept:
                 self._kept[level] = self._log.nodes(level)
             kept = self._kept[level]
-            if kept is not None and (found := next(kept, None)) != (place, hashed):
+            if kept is not None:
+                named = [node[1:] for node in nodes]
+                self._hold_against(level, named, list(islice(kept, len(named))))
+
+    def _hold_against(self, level: int, made: list[tuple[int, bytes]], kept: list[tuple[int, bytes]]) -> None:
+        if made == kept:
+            return
+        for (place, hashed), found in zip_longest(made, kept):
+            if found != (place, hashed):
                 self._tell(level, place, found)
 
     def close(self) -> None:
@@ -203,7 +253,7 @@ class _Levels:
 def _hash_of(record: Record) -> bytes:
     try:
         return record_hash(*record[:-1])
-    except (struct.error, UnicodeEncodeError):  # a number or a text that no writer can have written
+    except _UNWRITABLE:
         return b""
 
 

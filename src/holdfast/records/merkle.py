@@ -52,6 +52,31 @@ class Frontier:
         self.size += 1
         return made
 
+    def extend(self, leaves: Sequence[bytes]) -> list[Made]:
+        """Take many leaf hashes at once; the complete subtrees they made above them, the lowest first."""
+        made: list[Made] = []
+        edge, size, level = self._edge, self.size, 0
+        row, place = list(leaves), size
+        right: list[bytes] = []  # the edge below the row, the smallest first
+        while row:
+            if place & 1:
+                row.insert(0, edge.pop())
+                place -= 1
+            if len(row) & 1:
+                right.append(row.pop())
+            pairs = iter(row)
+            row = [_sha256(b"\1" + one + other).digest() for one, other in zip(pairs, pairs, strict=True)]
+            level, place = level + 1, place >> 1
+            made += [(level, at, hashed) for at, hashed in enumerate(row, place)]
+        edge += reversed(right)
+        self.size = size + len(leaves)
+        return made
+
+    def copy(self) -> "Frontier":
+        other = Frontier(self.size)
+        other._edge = self._edge.copy()
+        return other
+
     def root(self) -> bytes:
         if not self._edge:
             return EMPTY

@@ -6,7 +6,6 @@ authenticated principal; what is in `PUBLIC` knows nothing worth protecting.
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -16,8 +15,10 @@ from starlette.routing import Route
 from holdfast.gateway import Gateway
 from holdfast.servers import audit, jsonrpc, operate, pages, rest
 from holdfast.servers.answers import TransportError, refused
+from holdfast.servers.front import Front, Way
 from holdfast.servers.guard import Guard
 from holdfast.servers.mcp import http
+from holdfast.servers.short import Short
 from holdfast.servers.visit import Handler, Visit, authenticate
 
 Page = Callable[[Gateway, Request], Awaitable[Response]]
@@ -54,18 +55,21 @@ STREAMED: Mapping[str, tuple[str, ...]] = {http.PATH: http.METHODS}
 """Governed too, by a door of its own."""
 
 
-def build(gateway: Gateway, command: str = "holdfast", *, alone: bool = True) -> Starlette:
+def build(gateway: Gateway, command: str = "holdfast", *, alone: bool = True, short: bool = True) -> Front:
     """The application of an open gateway; whoever opened the gateway closes it.
 
     MCP is served while `app.state.mcp.running()` is entered. `command` is how people here
     call the command line. `alone` where every request of a client comes to this process.
+    Without `short` everything goes the general way, and is answered the same.
     """
     door = http.Door(gateway, command, alone=alone)
     governed = [
         _route(path, {m: _admitted(gateway, h) for m, h in hs.items()}) for path, hs in GOVERNED.items()
     ]
     public = [_route(path, {m: _opened(gateway, p) for m, p in ps.items()}) for path, ps in PUBLIC.items()]
-    app = Starlette(
+    app = Front(
+        gateway,
+        _short_ways(gateway, door) if short else {},
         routes=[*governed, *public, Route(http.PATH, door, methods=list(STREAMED[http.PATH]))],
         middleware=[Middleware(Guard, local=gateway.config.auth.mode == "local")],
         exception_handlers={404: _no_route, 405: _no_method},
@@ -73,6 +77,11 @@ def build(gateway: Gateway, command: str = "holdfast", *, alone: bool = True) ->
     app.state.mcp = door
     app.router.redirect_slashes = False  # a redirected POST is a second request, or a lost body
     return app
+
+
+def _short_ways(gateway: Gateway, door: http.Door) -> Mapping[str, Way]:
+    calls = Short(gateway)
+    return {http.PATH: door.short, "/v1/calls": calls.rest, "/rpc": calls.rpc}
 
 
 def _admitted(gateway: Gateway, handler: Handler) -> Endpoint:

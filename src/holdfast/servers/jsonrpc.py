@@ -49,12 +49,12 @@ async def rpc(visit: Visit) -> Response:
     except ParseError as error:
         unread = visit.unparsed(error)
         visit.gateway.unproposed(visit.principal, unread)
-        return answer(_error(None, _observed_error(unread)))
+        return answer(failed(None, observed_error(unread)))
     reply: Any
     if not isinstance(body, list):
         reply = await _reply(visit, body)
     elif fault := _batch_fault(visit, body):
-        reply = _error(None, fault)
+        reply = failed(None, fault)
     else:
         reply = [said for request in body if (said := await _reply(visit, request)) is not None] or None
     # Notifications have no answer, and HTTP says so without a body.
@@ -77,13 +77,13 @@ def _batch_fault(visit: Visit, batch: list[Any]) -> RpcError | None:
 async def _reply(visit: Visit, request: Any) -> dict[str, Any] | None:
     """The response to one request; None to a notification."""
     if fault := _request_fault(request):
-        return _error(_known_id(request), fault)
+        return failed(_known_id(request), fault)
     try:
-        reply = _result(
+        reply = succeeded(
             request.get("id"), await _dispatch(visit, request["method"], request.get("params", {}))
         )
     except RpcError as error:
-        reply = _error(request.get("id"), error)
+        reply = failed(request.get("id"), error)
     return reply if "id" in request else None
 
 
@@ -94,7 +94,7 @@ def _request_fault(request: Any) -> RpcError | None:
         return RpcError(INVALID_REQUEST, "member 'jsonrpc' must be '2.0'")
     if not isinstance(request.get("method"), str):
         return RpcError(INVALID_REQUEST, "member 'method' must be a string")
-    if not _is_id(request.get("id")):
+    if not is_id(request.get("id")):
         return RpcError(INVALID_REQUEST, "member 'id' must be a string, a number or null")
     if not isinstance(request.get("params", {}), dict | list):
         return RpcError(INVALID_REQUEST, "member 'params' must be an object")
@@ -114,17 +114,19 @@ async def _dispatch(visit: Visit, method: str, params: Any) -> Any:
     try:
         return await handler(visit, params)
     except Unacceptable as error:
-        raise _observed_error(error.observation) from None
-    except NotFound as error:
-        raise RpcError(NOT_FOUND, str(error), {"next": "check the id, and that it is yours"}) from None
+        raise observed_error(error.observation) from None
     except RpcError:
         raise
     except Exception as error:  # the rest of a batch keeps its answers
-        told = {
-            "incident": incident(error, f"/rpc {method}"),
-            "next": "give the operator the incident number",
-        }
-        raise RpcError(INTERNAL_ERROR, BROKEN, told) from None
+        raise broken(error, method) from None
+
+
+def broken(error: Exception, method: str) -> RpcError:
+    """What the caller may know of something that is no observation."""
+    if isinstance(error, NotFound):
+        return RpcError(NOT_FOUND, str(error), {"next": "check the id, and that it is yours"})
+    told = {"incident": incident(error, f"/rpc {method}"), "next": "give the operator the incident number"}
+    return RpcError(INTERNAL_ERROR, BROKEN, told)
 
 
 async def tools_list(visit: Visit, params: dict[str, Any]) -> Any:
@@ -137,7 +139,7 @@ async def tools_call(visit: Visit, params: dict[str, Any]) -> Any:
     observation = await visit.call(params)
     if observation.status in GOOD:
         return _verbatim(observation)
-    raise _observed_error(observation)
+    raise observed_error(observation)
 
 
 async def calls_get(visit: Visit, params: dict[str, Any]) -> Any:
@@ -157,26 +159,26 @@ def _verbatim(observation: Observation) -> orjson.Fragment:
     return orjson.Fragment(observation.to_json())
 
 
-def _observed_error(observation: Observation) -> RpcError:
+def observed_error(observation: Observation) -> RpcError:
     entry = TABLE[observation.code or Code.INTERNAL]
     return RpcError(entry.jsonrpc, observation.message or entry.family, _verbatim(observation))
 
 
-def _result(request_id: Any, result: Any) -> dict[str, Any]:
+def succeeded(request_id: Any, result: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "result": result, "id": request_id}
 
 
-def _error(request_id: Any, error: RpcError) -> dict[str, Any]:
+def failed(request_id: Any, error: RpcError) -> dict[str, Any]:
     said: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.data is not None:
         said["data"] = error.data
     return {"jsonrpc": "2.0", "error": said, "id": request_id}
 
 
-def _is_id(value: Any) -> bool:
+def is_id(value: Any) -> bool:
     return value is None or (isinstance(value, str | int | float) and not isinstance(value, bool))
 
 
 def _known_id(request: Any) -> Any:
     found = request.get("id") if isinstance(request, dict) else None
-    return found if _is_id(found) else None
+    return found if is_id(found) else None

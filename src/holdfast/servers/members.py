@@ -86,6 +86,17 @@ def faults(body: Any, members: Members) -> list[FieldError]:
     return found
 
 
+def fits(body: Any, members: Members) -> bool:
+    """Whether there would be no faults."""
+    if type(body) is not dict:
+        return False
+    for name, value in body.items():
+        member = members.get(name)
+        if member is None or not (value is None or member.fits(value)):
+            return False
+    return all(body.get(name) is not None for name, member in members.items() if member.required)
+
+
 def given(body: Mapping[str, Any]) -> dict[str, Any]:
     """The members that say something: null is the same as leaving one out."""
     return {name: value for name, value in body.items() if value is not None}

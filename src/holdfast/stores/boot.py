@@ -35,7 +35,7 @@ class SystemBoot:
         self.id = _boot_id()
 
     def now(self) -> float:
-        return elapsed()
+        return time.clock_gettime(_SINCE_BOOT)
 
 
 def _boot_id() -> str:

@@ -1,9 +1,10 @@
 """A machine that measures what passes, under a time of day that is not its own."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
-from holdfast.ports import Clock
+from holdfast.ports import Alarm, Clock
 
 
 class Passing:
@@ -20,3 +21,6 @@ class Passing:
 
     async def until(self, work: "asyncio.Future[Any]", seconds: float | None = None) -> bool:
         return await self._machine.until(work, seconds)
+
+    def alarm(self, seconds: float, ring: Callable[[], object]) -> Alarm:
+        return self._machine.alarm(seconds, ring)

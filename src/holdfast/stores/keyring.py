@@ -5,7 +5,7 @@ database wrapped by the root: deleting that row makes everything of the tenant u
 are derived from the root per tenant and purpose.
 """
 
-import hmac
+import hashlib
 import os
 import secrets
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ class Keyring:
     def __init__(self, root: bytes | None = None, tenant_keys: TenantKeys | None = None) -> None:
         self._root = root if root is not None else secrets.token_bytes(ROOT_BYTES)
         self._tenant_keys = tenant_keys if tenant_keys is not None else DictTenantKeys()
-        self._macs: dict[tuple[str, str], hmac.HMAC] = {}
+        self._macs: dict[tuple[str, str], _Mac] = {}
         self._nonces = Nonces()
         self._data: dict[str, tuple[AESGCM, bytes, bytes]] = {}
         self._wrapped: dict[str, bytes] = {}
@@ -131,17 +131,43 @@ class Keyring:
             ) from None
 
     def _mac(self, tenant: str, purpose: str, data: bytes) -> str:
-        # A keyed state is copied: `hmac.digest` lets other threads run, which costs a busy loop more than it.
         keyed = self._macs.get((tenant, purpose))
         if keyed is None:
             key = self._commitment_key(tenant) if purpose == "commitment" else self._derive(tenant, purpose)
-            keyed = self._macs[tenant, purpose] = hmac.new(key, digestmod="sha256")
-        mac = keyed.copy()
-        mac.update(data)
-        return mac.hexdigest()
+            keyed = self._macs[tenant, purpose] = _Mac(key)
+        return keyed.of(data)
 
     def _derive(self, tenant: str, purpose: str) -> bytes:
         return _stretched(self._root, ("holdfast.key.1", purpose, tenant))
+
+
+class _Mac:
+    """HMAC-SHA-256 (RFC 2104) under one key, from two states that know it: a third of what `hmac` takes."""
+
+    __slots__ = ("_inner", "_outer")
+
+    def __init__(self, key: bytes) -> None:
+        """`key` is no longer than a block."""
+        block = key.ljust(hashlib.sha256().block_size, b"\0")
+        self._inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block))
+        self._outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in block))
+
+    def of(self, data: bytes) -> str:
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(data)
+        outer.update(inner.digest())
+        return outer.hexdigest()
+
+
+_forks = 0
+
+
+def _forked() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 class Nonces:
@@ -151,11 +177,11 @@ class Nonces:
 
     def __init__(self) -> None:
         self._left: list[bytes] = []
-        self._process = 0
+        self._forks = _forks
 
     def next(self) -> bytes:
-        if not self._left or self._process != os.getpid():  # a forked child must not repeat its parent's
-            self._process = os.getpid()
+        if not self._left or self._forks != _forks:  # a forked child must not repeat its parent's
+            self._forks = _forks
             fetched = os.urandom(NONCE_BYTES * self.AT_ONCE)
             self._left = [fetched[at : at + NONCE_BYTES] for at in range(0, len(fetched), NONCE_BYTES)]
         return self._left.pop()

@@ -1,5 +1,7 @@
 """What must be kept of a proposal so that it can be judged or made again? Stored sealed; CON-6."""
 
+from functools import lru_cache
+
 import orjson
 
 from holdfast.model.call import Call
@@ -16,8 +18,8 @@ def payload(call: Call) -> bytes:
             "principal": {
                 "user": principal.user,
                 "agent": principal.agent,
-                "roles": sorted(principal.roles),
-                "scopes": sorted(principal.scopes),
+                "roles": _listed(principal.roles),
+                "scopes": _listed(principal.scopes),
                 "trust": principal.trust,
             },
             "version": call.tool.contract.version,
@@ -26,3 +28,9 @@ def payload(call: Call) -> bytes:
             "environment": proposal.environment,
         }
     )
+
+
+@lru_cache(maxsize=1024)
+def _listed(names: frozenset[str]) -> tuple[str, ...]:
+    """In one order; most calls come from few principals."""
+    return tuple(sorted(names))

@@ -53,4 +53,4 @@ def measured(call: Call, observation: Observation, state: State | None, elapsed_
 
 
 def reserves(call: Call) -> bool:
-    return any(isinstance(stage, ReserveBudget) for _, stage in call.staged)
+    return ReserveBudget in [type(stage) for _, stage in call.staged]

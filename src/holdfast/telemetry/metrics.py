@@ -1,13 +1,9 @@
 """What is counted when a call ends?
 
 One counter and one histogram for a call that goes well; the rest only where there is something to tell. The
-series of a label set are looked up once and kept.
+two series of calls that end alike are looked up once and kept.
 """
 
-from collections.abc import Callable
-from typing import Any
-
-from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.metrics_core import Metric
 
 from holdfast.model.approval import Answer, Approval
@@ -16,11 +12,13 @@ from holdfast.model.derive import approval_mode, mutation_class
 from holdfast.model.errors import TABLE, Code
 from holdfast.model.observation import Observation, Status
 from holdfast.model.tool import Tool
-from holdfast.model.verdict import Hold, Pass, Refusal
+from holdfast.model.verdict import PASS, Hold, Pass, Refusal
 from holdfast.telemetry import instruments as i
 from holdfast.telemetry.repairs import Result
+from holdfast.telemetry.series import TENANT, Count, Spread, counted, spread
 
-TENANT = "tenant"
+__all__ = ["TENANT", "Metrics"]
+
 _KEY_RESULTS = {
     Code.KEY_MISMATCH: "mismatch",
     Code.KEY_IN_USE: "in_use",
@@ -30,19 +28,24 @@ _RESOLUTIONS = {Answer.APPROVED: "approved", Answer.DENIED: "denied", Answer.AUT
 _SETTLERS = frozenset({"probe", "sweep", "late"})
 _NEED_ROSE = frozenset({("claim", Code.POLICY_VIOLATION), ("approval", Code.APPROVAL_DENIED)})
 """Where a refusal with a security event means that more approval is needed than before."""
+_DONE, _TIMEOUT = Status.DONE, Code.TIMEOUT
+
+Ending = tuple[str, str, str, Status, Code | None, str, bool, bool, bool]
+"""Tenant, contract, upstream, status, code, gate; replayed, ran, recorded."""
 
 
 class Metrics:
     """One registry per gateway: two gateways in a process count apart."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._families = {name: _declare(name, it, self._registry) for name, it in i.COUNTED.items()}
-        self._series: dict[tuple[str, ...], Any] = {}
-        self._told: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._counts = {name: counted(name, it) for name, it in i.COUNTED.items() if it.kind == "counter"}
+        self._spreads = {name: spread(name, it) for name, it in i.COUNTED.items() if it.kind == "histogram"}
+        self._alike: dict[Ending, tuple[Count, Spread | None]] = {}
 
     def collect(self) -> list[Metric]:
-        return list(self._registry.collect())
+        found = {name: family.metric() for name, family in self._counts.items()}
+        found |= {name: family.metric() for name, family in self._spreads.items()}
+        return [found[name] for name in i.COUNTED]
 
     def turned_away(self, tenant: str, gate: str, code: Code, status: Status) -> None:
         """A proposal that reached no gate."""
@@ -63,30 +66,49 @@ class Metrics:
             self._add(i.READINGS, (tenant, name, observation.status.value))
             return
         gate = _deciding_gate(call)
-        about = _UNKNOWN if tool is None else self._about(call, tool)
-        self._add(
-            i.CALLS,
-            (
+        if tool is None:
+            self._add(i.CALLS, (tenant, *_UNKNOWN, *_told(call, observation, code, gate)))
+        else:
+            ending = (
                 tenant,
-                *about,
-                observation.status.value,
-                "" if code is None else code.value,
+                tool.contract.digest,
+                call.upstream,
+                observation.status,
+                code,
                 gate,
-                "true" if observation.replayed else "false",
-                "true" if call.attempts else "false",
-                "true" if call.recorded else "false",
-            ),
-        )
+                observation.replayed,
+                call.attempts > 0,
+                call.recorded,
+            )
+            count, latency = self._alike.get(ending) or self._series(ending, call, observation)
+            count.value += 1
+            if latency is not None:  # every gate let it through
+                latency.observe((now - call.started) * 1000)
+                self._passed(call, tool, observation, now)
         for result in repairs:
             self._add(i.REPAIRS, (tenant, name, result))
         if call.alarms:
             self._add(i.SECURITY, (tenant, name, gate), len(call.alarms))
-        if tool is None:
-            return
-        if not gate:
-            self._passed(call, tool, observation, now)
-        if call.writes:
+        if tool is not None and tool.writes and not _plain_write(call, observation, gate):
             self._write(call, tool, observation, code, gate)
+
+    def _series(self, ending: Ending, call: Call, observation: Observation) -> tuple[Count, Spread | None]:
+        """Kept: there are as many endings as there are series."""
+        contract, tenant = call.tool.contract, ending[0]
+        promise, kind = contract.transactional, contract.runtime.timeout_class.value
+        about = (
+            contract.tool,
+            contract.version,
+            call.upstream,
+            promise.effect.value,
+            mutation_class(promise.effect, promise.undo).value,
+        )
+        told = _told(call, observation, ending[4], ending[5])
+        latency = None
+        if not ending[5]:
+            latency = self._spreads[i.LATENCY].of((tenant, *about[:3], kind))
+        found = self._alike[ending] = (self._counts[i.CALLS].of((tenant, *about, *told)), latency)
+        return found
 
     def settled(self, tenant: str, tool: str, state: str, by: str) -> None:
         self._add(i.SETTLED, (tenant, tool, state, by if by in _SETTLERS else "person"))
@@ -98,15 +120,14 @@ class Metrics:
         timed_out = approval.answer is Answer.AUTO_DENIED
         at = approval.expires_at if timed_out else approval.votes[-1].at
         labels = (approval.ref.tenant, approval.ref.tool, resolution)
-        self._series_of(i.DECIDED, labels).observe(max(at - approval.created_at, 0.0) * 1000)
+        self._spreads[i.DECIDED].of(labels).observe(max(at - approval.created_at, 0.0) * 1000)
 
     def _passed(self, call: Call, tool: Tool, observation: Observation, now: float) -> None:
         """Every gate let it through."""
         contract, tenant = tool.contract, call.principal.tenant
-        version, kind = contract.version, contract.runtime.timeout_class.value
-        latency = self._series_of(i.LATENCY, (tenant, contract.tool, version, call.upstream, kind))
-        latency.observe((now - call.started) * 1000)
-        if now >= call.deadline or observation.code is Code.TIMEOUT:
+        version = contract.identity.version
+        if now >= call.deadline or observation.code is _TIMEOUT:
+            kind = contract.runtime.timeout_class.value
             self._add(i.TIMEOUTS, (tenant, contract.tool, version, kind))
         if call.misfit:
             self._add(i.OUTPUT_INVALID, (tenant, contract.tool, version))
@@ -137,44 +158,41 @@ class Metrics:
             mode = approval_mode(promise.effect, promise.undo, contract.runtime.reach)
             self._add(i.MISCLASSIFIED, (tenant, contract.tool, mode.value))
 
-    def _about(self, call: Call, tool: Tool) -> tuple[str, ...]:
-        contract = tool.contract
-        found = self._told.get((contract.tool, contract.version))
-        if found is None:
-            promise = contract.transactional
-            found = self._told[contract.tool, contract.version] = (
-                contract.tool,
-                contract.version,
-                call.upstream,
-                promise.effect.value,
-                mutation_class(promise.effect, promise.undo).value,
-            )
-        return found
-
     def _add(self, metric: str, labels: tuple[str, ...], amount: float = 1) -> None:
-        self._series_of(metric, labels).inc(amount)
-
-    def _series_of(self, metric: str, labels: tuple[str, ...]) -> Any:
-        series = self._series.get((metric, *labels))
-        if series is None:
-            series = self._series[(metric, *labels)] = self._families[metric].labels(*labels)
-        return series
+        self._counts[metric].of(labels).value += amount
 
 
 _UNKNOWN = ("unknown", "", "", "unknown", "unknown")
 
 
-def _declare(name: str, it: i.Instrument, registry: CollectorRegistry) -> Any:
-    labels = (TENANT, *it.labels)
-    if it.kind == "counter":
-        return Counter(name.removesuffix("_total"), it.about, labels, registry=registry)
-    make: Callable[..., Any] = Histogram
-    return make(name, it.about, labels, registry=registry, buckets=it.bounds)
+def _told(call: Call, observation: Observation, code: Code | None, gate: str) -> tuple[str, ...]:
+    """How a call ended, as labels."""
+    yes = ("false", "true")
+    return (
+        observation.status.value,
+        "" if code is None else code.value,
+        gate,
+        yes[observation.replayed],
+        yes[call.attempts > 0],
+        yes[call.recorded],
+    )
+
+
+def _plain_write(call: Call, observation: Observation, gate: str) -> bool:
+    """A new operation that went well at once: there is nothing more to tell of it."""
+    return (
+        observation.status is _DONE
+        and observation.code is None
+        and not gate
+        and call.earlier is None
+        and not observation.replayed
+        and observation.verification is None
+    )
 
 
 def _deciding_gate(call: Call) -> str:
     gate, verdict = call.verdicts[-1] if call.verdicts else ("ingress", None)
-    return "" if isinstance(verdict, Pass) else gate
+    return "" if verdict is PASS or isinstance(verdict, Pass) else gate
 
 
 def _key_result(call: Call, observation: Observation, code: Code | None, gate: str) -> str | None:

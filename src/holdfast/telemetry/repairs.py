@@ -21,6 +21,10 @@ class Repairs:
         self._tried: OrderedDict[OperationRef, int] = OrderedDict()
         """How often each operation that was refused has been proposed again."""
 
+    def __bool__(self) -> bool:
+        """Whether anything that was refused is waited for."""
+        return bool(self._tried)
+
     def see(self, ref: OperationRef | None, refused: bool) -> tuple[Result, ...]:
         """What this proposal means for its operation; `refused`: its arguments could be repaired."""
         if ref is None or not (refused or self._tried):

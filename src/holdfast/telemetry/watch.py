@@ -10,7 +10,7 @@ from holdfast.model.operation import Operation
 from holdfast.model.verdict import Refusal
 from holdfast.ports import Clock, Settlement
 from holdfast.telemetry.metrics import Metrics
-from holdfast.telemetry.repairs import Repairs
+from holdfast.telemetry.repairs import Repairs, Result
 
 if TYPE_CHECKING:  # the SDK takes a while to import, and most gateways send nothing
     from holdfast.telemetry.spans import Spans
@@ -35,11 +35,12 @@ class Watch:
             return
         now = self._clock.monotonic()
         gate, verdict = call.verdicts[-1] if call.verdicts else ("", None)
-        code, refused = observation.code, isinstance(verdict, Refusal)
-        if isinstance(verdict, Refusal) and verdict.private is not None:
-            code = verdict.private
-        ref = None if call.key is None else call.ref
-        repairs = self._repairs.see(ref, refused and gate in REPAIRING_GATES)
+        code, repairable = observation.code, False
+        if isinstance(verdict, Refusal):
+            code, repairable = verdict.private or code, gate in REPAIRING_GATES
+        repairs: tuple[Result, ...] = ()
+        if call.key is not None and (repairable or self._repairs):
+            repairs = self._repairs.see(call.ref, repairable)
         if self._metrics is not None:
             self._metrics.ended(call, observation, code, repairs, now)
         if self._spans is not None and call.trail is not None:

@@ -73,8 +73,8 @@ async def gateway(config: dict[str, Any], office: Office) -> AsyncIterator[Gatew
 
 
 @pytest.fixture
-async def served(gateway: Gateway) -> AsyncIterator[Served]:
-    app = build(gateway)
+async def served(gateway: Gateway, short: bool) -> AsyncIterator[Served]:
+    app = build(gateway, short=short)
     async with app.state.mcp.running(), serving(app) as one:
         yield one
 

@@ -14,6 +14,8 @@ from tests.servers.mcp.office import ELICIT, Office
 from tests.servers.mcp.raw import LEGACY, MODERN, speaking
 from tests.servers.serving import Served, serving
 
+BOTH_WAYS = True
+
 CAN: dict[str, Any] = {"elicitation": {"form": {}}}
 BACK = {"action": "accept", "content": {"name": "Ada"}, "x-more": [None]}
 

@@ -13,6 +13,8 @@ from tests.servers.mcp.office import Office
 from tests.servers.mcp.raw import MODERN, speaking
 from tests.servers.serving import Served
 
+BOTH_WAYS = True
+
 TRUSTED = Implementation(name="trusted", version="1")
 OTHER = Implementation(name="other", version="1")
 

@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.gateway import Gateway
 from holdfast.identity import mint
+from holdfast.ports import Attempt
 from holdfast.servers.app import build
 from tests.requirements import requirement
 from tests.servers.asgi import Client as Asgi
@@ -18,6 +19,8 @@ from tests.servers.mcp.conftest import ERAS
 from tests.servers.mcp.office import Office
 from tests.servers.mcp.raw import LEGACY, MODERN, speaking
 from tests.servers.serving import Served
+
+BOTH_WAYS = True
 
 MINTED = mint("ann")
 
@@ -180,6 +183,6 @@ class TestApiKeys:
             answer = await line.ask("tools/call", {"name": "office__note", "arguments": {"text": "a"}})
         assert answer["result"]["isError"] is False
         [attempt] = office.seen
-        shown = repr({name: getattr(attempt, name) for name in attempt.__slots__ if name != "peer"})
+        shown = repr({name: getattr(attempt, name) for name in Attempt.__annotations__ if name != "peer"})
         assert MINTED[0] not in shown
         assert MINTED[0].rpartition("_")[2] not in shown

@@ -6,6 +6,8 @@ from tests.requirements import requirement
 from tests.servers.mcp.conftest import ERAS, LEGACY, MODERN, Connect, seen, text
 from tests.servers.mcp.office import Office
 
+BOTH_WAYS = True
+
 
 @ERAS
 @requirement("NAM-5", "IDM-1")

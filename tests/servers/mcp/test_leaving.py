@@ -13,6 +13,8 @@ from tests.servers.mcp.office import Office
 from tests.servers.mcp.raw import LEGACY, MODERN, Line, messages, speaking
 from tests.servers.serving import Served, serving
 
+BOTH_WAYS = True
+
 SLOW: dict[str, Any] = {"name": "office__slow", "arguments": {"text": "a"}}
 
 

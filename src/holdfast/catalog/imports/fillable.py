@@ -33,7 +33,7 @@ _ROUNDS = 3
 
 def without_unfit(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema with the defaults that may be filled in; it must be safe to compile."""
-    kept = _without(schema, _unsafe(Tree(schema)))
+    kept = _without(schema, _unsafe(Tree.of(schema)))
     for _ in range(_ROUNDS):
         try:
             unfit = set(_unfit(kept))
@@ -47,7 +47,7 @@ def without_unfit(schema: dict[str, Any]) -> dict[str, Any]:
 
 def without(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema with no defaults at all."""
-    return _without(schema, {place for place, _ in Tree(schema).dicts()})
+    return _without(schema, {place for place, _ in Tree.of(schema).dicts()})
 
 
 def _unfit(schema: dict[str, Any]) -> Iterator[str]:

@@ -41,7 +41,7 @@ def _read(schema: dict[str, Any]) -> dict[str, Any]:
     lost: set[str] = set()
     for _ in range(_ROUNDS):
         made = _of(schema, lost)
-        gone = {reference for _, reference, _ in Tree(made).dangling if reference.startswith("#")}
+        gone = {reference for _, reference, _ in Tree.of(made).dangling if reference.startswith("#")}
         if not gone:
             return made
         lost |= gone

@@ -31,7 +31,7 @@ Ways: TypeAlias = dict[Step, set[frozenset[str]]]
 def close(schema: dict[str, Any]) -> dict[str, Any]:
     """A closed copy; raises SchemaError for a schema beyond the limits, so examine it first."""
     closed = deepcopy(schema)
-    for place, keyword in _sites(Tree(schema)).items():
+    for place, keyword in _sites(Tree.of(schema)).items():
         _at(closed, place)[keyword] = False
     return closed
 

@@ -26,6 +26,10 @@ class _Plan:
     has_default: bool = False
     members: "dict[str, _Plan]" = field(default_factory=dict)
     items: "_Plan | None" = None
+    ends: bool = False
+    """There is nothing to fill in below it."""
+    flat: bool = False
+    """Its default is no container, so it can be handed out as it is."""
 
     def below(self) -> "Iterator[_Plan]":
         yield from self.members.values()
@@ -37,7 +41,7 @@ class Defaults:
     """The defaults of one schema, found once."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
-        plans = _plans(Tree(schema))
+        plans = _plans(Tree.of(schema))
         _prune(plans)
         self._root = plans[0]
         self.empty = not any(self._root.below())
@@ -79,9 +83,13 @@ def _fill_members(plan: _Plan, value: dict[str, Any], nesting: int) -> dict[str,
     changed: dict[str, Any] = {}
     for name, member in plan.members.items():
         if name in value:
+            if member.ends:
+                continue
             filled = _fill(member, value[name], nesting + 1)
             if filled is not value[name]:
                 changed[name] = filled
+        elif member.flat:
+            changed[name] = member.default
         elif member.has_default:
             changed[name] = _fill(member, deepcopy(member.default), nesting + 1)
     return {**value, **changed} if changed else value
@@ -133,3 +141,5 @@ def _prune(plans: list[_Plan]) -> None:
         plan.members = {name: member for name, member in plan.members.items() if id(member) in useful}
         if plan.items is not None and id(plan.items) not in useful:
             plan.items = None
+        plan.ends = not any(plan.below())
+        plan.flat = plan.has_default and not isinstance(plan.default, dict | list)

@@ -37,7 +37,7 @@ def examine(schema: Any) -> list[str]:
         return ["a schema must be an object"]
     try:
         strict_json.check(schema, _TEXT)
-        tree = Tree(schema)
+        tree = Tree.of(schema)
     except strict_json.ParseError as error:
         return [f"schema at '{error.path}': {error.message}"]
     except SchemaError as error:

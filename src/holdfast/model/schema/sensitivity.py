@@ -24,7 +24,7 @@ class Sensitivity:
     """The marked fields of one schema."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
-        self._tree = Tree(schema)
+        self._tree = Tree.of(schema)
         self._leads = _leads_to_marks(self._tree)
         self._below = lru_cache(maxsize=4096)(self._look_below)
         self._label = lru_cache(maxsize=4096)(self._look_up)

@@ -13,6 +13,10 @@ from holdfast.model.fields import pointer
 MAX_SUBSCHEMAS = 5_000
 MAX_PROPERTIES = 1_000
 MAX_DEPTH = 32
+KEPT = 512
+"""Trees of schemas looked at last; the same schema is asked for a dozen times while its tool is admitted."""
+_SHORT = 16 << 10
+"""Characters of a schema whose tree is kept: a hostile one is large."""
 
 # An in-place keyword looks at the same value as its parent; a child keyword at a member or an item of it.
 _IN_PLACE_ONE = ("not", "if", "then", "else")
@@ -52,6 +56,25 @@ class Tree:
         self._anchors: dict[str, str] = {}
         self._collect(root)
         self._resolve()
+
+    @classmethod
+    def of(cls, root: dict[str, Any]) -> "Tree":
+        """The tree of an equal schema that was looked at a moment ago, or a new one; nobody changes either.
+
+        Admission, validators, defaults, marks and policies all ask for the tree of the same schema.
+        """
+        try:
+            text = repr(root)  # unlike JSON it tells NaN from null
+        except RecursionError:
+            return cls(root)
+        found = _KEPT.get(text)
+        if found is None:
+            found = cls(root)
+            if len(_KEPT) >= KEPT:
+                _KEPT.clear()
+            if len(text) <= _SHORT:
+                _KEPT[text] = found
+        return found
 
     def parts(self, start: str, keywords: Collection[str]) -> list[str]:
         """The subschema and all that join it in place through these keywords, each once."""
@@ -112,6 +135,9 @@ class Tree:
         if fragment and not fragment.startswith("/"):
             return self._anchors.get(fragment)
         return fragment if fragment in self.at else None
+
+
+_KEPT: dict[str, Tree] = {}
 
 
 def _subschemas(schema: dict[str, Any], place: str) -> Iterator[tuple[str, str | int | None, Any]]:

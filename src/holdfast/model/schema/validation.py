@@ -37,7 +37,7 @@ class Validator:
     __slots__ = ("_engine", "_fanout", "_tree", "is_valid", "sensitivity")
 
     def __init__(self, schema: dict[str, Any]) -> None:
-        self._tree = Tree(schema)
+        self._tree = Tree.of(schema)
         self._fanout = fanout(self._tree)
         self.sensitivity = Sensitivity(schema)
         self._engine = jsonschema_rs.Draft202012Validator(

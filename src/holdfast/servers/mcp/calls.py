@@ -1,15 +1,16 @@
 """What happens on `tools/call`?"""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from holdfast.model.call import Proposal
 from holdfast.model.errors import TABLE, Code
 from holdfast.model.observation import Observation, Status
 from holdfast.servers.mcp import held, keys, lazy, tasks
 from holdfast.servers.mcp.errors import refused, wrong
 from holdfast.servers.mcp.names import Entry
 from holdfast.servers.mcp.results import brief, paragraph, rendered
-from holdfast.servers.mcp.running import Question, Ran, run
+from holdfast.servers.mcp.running import HELD, Question, Ran, run
 from holdfast.servers.mcp.shown import visible
 
 if TYPE_CHECKING:
@@ -38,39 +39,52 @@ async def call_entry(
     if not hub.may(exchange.principal, entry.tool):  # before anything else could tell it from no tool at all
         await hub.gateway.call(entry.tool, arguments, principal=exchange.principal)  # refused, on record
         raise unknown(str(exchange.params["name"]))
+    return await call_permitted(hub, exchange, entry, arguments)
+
+
+async def call_permitted(
+    hub: "Hub", exchange: "Exchange", entry: Entry, arguments: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The call of a tool that is there for this caller."""
     said = keys.read(arguments, exchange.meta, entry)
     if said.faults:
         return _unusable(hub, exchange, said)
 
-    async def propose(client: "Client", key: str) -> Observation:
-        return await hub.gateway.call(
-            entry.tool,
-            said.arguments,
-            principal=exchange.principal,
-            peer=client,
-            request_key=key if entry.writes else None,
-            session=None if exchange.modern else exchange.session,
-            release="gateway" if tasks.wanted(exchange) else None,
-            **said.members,
+    tool, gateway = entry.tool, hub.gateway
+
+    def propose(client: "Client", key: str) -> Awaitable[Observation]:
+        return gateway.propose(
+            Proposal(
+                tool=tool,
+                arguments=said.arguments,
+                principal=exchange.principal,
+                environment=gateway.config.environment,
+                peer=client,
+                request_key=key if entry.writes else None,
+                session=None if exchange.modern else exchange.session,
+                release="gateway" if tasks.wanted(exchange) else None,
+                **said.members,
+            )
         )
 
-    await held.heard(hub, exchange, entry.tool)
-    ran = await run(hub, exchange, entry.tool, said.arguments, propose)
-    if isinstance(ran, Ran) and ran.observation.status is Status.HELD:
-        ran = await held.asked(hub, exchange, entry.tool, said.arguments, ran, propose)
+    if "requestState" in exchange.params:
+        await held.heard(hub, exchange, tool)
+    ran = await run(hub, exchange, tool, said.arguments, propose, named=entry.writes)
+    if isinstance(ran, Ran) and ran.observation.status is HELD:
+        ran = await held.asked(hub, exchange, tool, said.arguments, ran, propose)
     if isinstance(ran, Question):
         return ran.result
     return _answer(hub, exchange, ran.observation)
 
 
 def _answer(hub: "Hub", exchange: "Exchange", seen: Observation) -> dict[str, Any]:
-    if seen.status is Status.HELD and tasks.wanted(exchange):
+    if seen.status is HELD and tasks.wanted(exchange):
         return tasks.created(seen, hub.command)
     if seen.code is not None and TABLE[seen.code].mcp == "protocol" and seen.status is Status.REFUSED:
         if seen.code is Code.TOOL_NOT_FOUND:
             raise unknown(str(exchange.params["name"]))
         raise refused(seen, paragraph(seen, hub.command), brief(seen))
-    return rendered(seen, command=hub.command)
+    return rendered(seen, command=hub.command, raw=exchange.raw)
 
 
 def _unusable(hub: "Hub", exchange: "Exchange", said: keys.Said) -> dict[str, Any]:

@@ -36,8 +36,10 @@ class Delivery:
         """A call is under way; `left` is for a client that goes before it is over, and takes nothing back."""
         self._left = left
 
-    def carries(self, observation: "Observation") -> None:
-        """The answer tells of this call."""
+    def carries(self, observation: "Observation", *, over: bool = False) -> None:
+        """The answer tells of this call; `over` where nothing more can come of it."""
+        if over:
+            self._left = None
         if observation.key_source not in OURS:
             return
         if self._arrived is None:
@@ -56,7 +58,7 @@ class Delivery:
             return
         self._arrived = arrived
         if not arrived and self._left is not None:
-            self._left()  # also where a call is over already: one that was held may be running again
+            self._left()  # also where a call is answered already: one that was held may be running again
         for call_id in self._calls:
             self._tell(call_id, arrived)
         if arrived and self._fetched is not None:

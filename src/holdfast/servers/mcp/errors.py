@@ -57,7 +57,7 @@ def refused(observation: Observation, text: str, brief: dict[str, Any]) -> MCPEr
 def lacks_capability(native: Mapping[str, Any] | None) -> MCPError | None:
     """An upstream wants its client to declare more: only the client can do something about it."""
     error = None if native is None else native.get("error")
-    if not isinstance(error, Mapping) or error.get("code") != MISSING_CAPABILITY:
+    if error is None or not isinstance(error, Mapping) or error.get("code") != MISSING_CAPABILITY:
         return None
     return MCPError(MISSING_CAPABILITY, str(error.get("message", "")), error.get("data"))
 

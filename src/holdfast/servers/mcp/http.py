@@ -6,7 +6,7 @@ session manager does the rest.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -22,19 +22,23 @@ from holdfast.model.call import Principal
 from holdfast.model.strict_json import ParseError, parse
 from holdfast.servers.answers import TransportError, answer
 from holdfast.servers.mcp.delivery import Delivery
-from holdfast.servers.mcp.sessions import HEADER, Session, Sessions
+from holdfast.servers.mcp.sessions import HEADER, Session, Sessions, stay
 from holdfast.servers.visit import authenticate, body_limits, read
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     from holdfast.gateway import Gateway
+    from holdfast.servers.front import Plain
     from holdfast.servers.mcp.hub import Hub
+    from holdfast.servers.mcp.lane import Lane
 
 PATH = "/mcp"
 METHODS = ("GET", "POST", "DELETE")
 METADATA = "/.well-known/oauth-protected-resource"
 """RFC 9728; the resource's own path may follow it."""
+TOUCHES = 4
+"""How often in its time a session is kept open whose requests the SDK does not see."""
 VISIT = "holdfast.visit"
 """Where a request's scope keeps who sent it and whether its answer arrived."""
 
@@ -60,6 +64,7 @@ class Door:
         """How long a session is kept open for a client that says nothing; it can be taken up again."""
         self._manager: StreamableHTTPSessionManager | None = None
         self._hub: Hub | None = None
+        self._lane: Lane | None = None
         self._streams: set[anyio.CancelScope] = set()
 
     @asynccontextmanager
@@ -68,11 +73,15 @@ class Door:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
         from holdfast.servers.mcp.hub import Hub
+        from holdfast.servers.mcp.lane import Lane
+        from holdfast.servers.mcp.older import Older
+        from holdfast.servers.mcp.results import WHO
         from holdfast.servers.mcp.server import build
 
         hub = self._hub = Hub(self._gateway, self._command)
+        server = build(hub)
         manager = StreamableHTTPSessionManager(
-            build(hub),
+            server,
             max_request_body_size=self._gateway.config.limits.body_bytes,
             session_idle_timeout=self.idle_s,
         )
@@ -81,10 +90,13 @@ class Door:
         await begun.wait()
         hub.open()
         self._manager = manager
+        stamp = {WHO: server.server_info_stamp}
+        older = Older(hub, self._sessions, self._stay, self.idle_s / TOUCHES)
+        self._lane = Lane(hub, older, body_limits(self._gateway), stamp)
         try:
             yield self
         finally:
-            self._manager = None
+            self._manager = self._lane = None
             self.rest()
             hub.close()
             stop.set()
@@ -96,6 +108,10 @@ class Door:
             self._hub.subscriptions.close()
         for scope in self._streams:
             scope.cancel()
+
+    def short(self, plain: "Plain") -> Awaitable[bool]:
+        """Answers what is plainly a call; whatever else comes by is for `__call__`."""
+        return _nothing() if self._lane is None else self._lane.take(plain)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._manager is None:
@@ -121,6 +137,13 @@ class Door:
                 await self._handled(known, watch, streams=request.method == "GET")
         finally:
             delivery.ended(watch.arrived)
+
+    async def _stay(self, plain: "Plain", local: str) -> None:
+        if self._manager is None:
+            return
+        visitor = Visitor(plain.principal, Delivery(self._gateway, plain.principal))
+        scope = {**plain.scope, VISIT: visitor, "user": _owner(plain.principal)}
+        await stay(self._manager.handle_request, scope, local)
 
     async def _handled(self, scope: Scope, watch: "Watch", *, streams: bool = False) -> None:
         if self._manager is None:
@@ -153,6 +176,8 @@ class Door:
                 session = await self._sessions.find(principal, given, manager.handle_request, scope)
             if session is None:
                 return False
+            if self._lane is not None and is_cancellation(message):
+                self._lane.older.cancel(session.local, message["params"]["requestId"])
             if not session.asks and is_answer(message):
                 await _unasked()(scope, watch.receive, watch.send)
                 return True
@@ -163,6 +188,8 @@ class Door:
             if not watch.spared:
                 if request.method == "DELETE":
                     self._sessions.forget(principal, given, ended=True)
+                    if self._lane is not None:
+                        self._lane.older.end(session.local)
                 return True
             self._sessions.forget(principal, given)
         return False
@@ -175,6 +202,10 @@ async def _sessions(
     async with manager.run():
         begun.set()
         await stop.wait()
+
+
+async def _nothing() -> bool:
+    return False
 
 
 class Watch:
@@ -276,6 +307,16 @@ def is_answer(message: Any) -> bool:
         isinstance(message, Mapping)
         and "method" not in message
         and ("result" in message or "error" in message)
+    )
+
+
+def is_cancellation(message: Any) -> bool:
+    """A client of the older era takes a request back."""
+    return (
+        isinstance(message, Mapping)
+        and message.get("method") == "notifications/cancelled"
+        and isinstance(params := message.get("params"), Mapping)
+        and isinstance(params.get("requestId"), str | int)
     )
 
 

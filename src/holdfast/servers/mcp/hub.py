@@ -22,6 +22,8 @@ from holdfast.servers.mcp.subscriptions import Subscriptions, event
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcp.server.connection import Connection
+
     from holdfast.gateway import Gateway
     from holdfast.gateway.native import Native
 
@@ -43,6 +45,8 @@ class Hub:
         self.subscriptions = Subscriptions(self)
         self.awaiting: dict[Any, Delivery] = {}
         """Answers on their way to a client that is reached without HTTP, by request."""
+        self.connections: dict[str, Connection] = {}
+        """Clients of the older era that are connected, by the SDK's id of their session."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._stop: Callable[[], None] | None = None
 
@@ -80,6 +84,12 @@ class Hub:
         if native is not None and native.pinned(identity.namespace, identity.name):
             return True
         return any(fnmatchcase(entry.tool, pattern) for pattern in self.gateway.config.mcp.pinned)
+
+    def connected(self, one: "Connection") -> None:
+        """A client of the older era has opened a session."""
+        if one.session_id is not None:
+            self.connections[one.session_id] = one
+            one.exit_stack.callback(self.connections.pop, one.session_id, None)
 
     def arrived(self, request_id: Any) -> None:
         delivery = self.awaiting.pop(request_id, None)

@@ -7,9 +7,8 @@ request stands alone, else the session and the request's id (IDM-1).
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from secrets import token_hex
-from typing import Any
+from typing import Any, NamedTuple
 
 from holdfast.model.fields import FieldError
 from holdfast.model.trail import incoming
@@ -18,20 +17,42 @@ from holdfast.servers.mcp.names import KEY, Entry
 META_KEY = "holdfast/key"
 TEXTS = ("key", "task", "step", "approval_token", "plan_token", "if_match", "version")
 """Members of `_meta` behind `holdfast/`, each a string."""
+_MEMBERS = {f"holdfast/{name}": name for name in TEXTS}
+_OTHERS = frozenset({"holdfast/deadline_ms", "holdfast/preview", "traceparent"})
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """What a call says about itself beside its arguments."""
 
     arguments: Mapping[str, Any]
-    members: Mapping[str, Any] = field(default_factory=dict)
+    members: Mapping[str, Any]
     """As the gateway takes them."""
     faults: tuple[FieldError, ...] = ()
 
 
 def read(arguments: Mapping[str, Any], meta: Mapping[str, Any], entry: Entry | None) -> Said:
     """Arguments as the tool gets them, and the rest; a key given twice must be the same key."""
+    if entry is None or not entry.takes_key or KEY not in arguments:
+        plain = _plainly(meta)
+        if plain is not None:
+            return Said(arguments, plain)
+    return _carefully(arguments, meta, entry)
+
+
+def _plainly(meta: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What `_meta` says where that is texts alone, or nothing at all."""
+    members: dict[str, Any] = {}
+    for name, value in meta.items():
+        if name in _MEMBERS:
+            if type(value) is not str:
+                return None
+            members[_MEMBERS[name]] = value
+        elif name in _OTHERS:
+            return None
+    return members
+
+
+def _carefully(arguments: Mapping[str, Any], meta: Mapping[str, Any], entry: Entry | None) -> Said:
     faults = list(_faults(meta))
     members = {
         name: meta[f"holdfast/{name}"] for name in TEXTS if isinstance(meta.get(f"holdfast/{name}"), str)

@@ -5,7 +5,7 @@ An older client sets it once for its connection; a modern one says it with each 
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.servers.mcp.exchange import LEVEL, connection
+from holdfast.servers.mcp.exchange import LEVEL
 
 if TYPE_CHECKING:
     from holdfast.servers.mcp.exchange import Exchange
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 async def set_level(hub: "Hub", exchange: "Exchange") -> dict[str, Any]:
-    one, level = connection(exchange.context), str(exchange.params["level"])
+    one, level = exchange.line.connection, str(exchange.params["level"])
     if LEVEL not in one.state:
         one.exit_stack.callback(hub.native.forget, exchange.session)
     one.state[LEVEL] = level

@@ -7,6 +7,7 @@ same whoever asks and whatever else is listed.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from holdfast.catalog.imports.names import mcp_name
 from holdfast.model.errors import ConfigError
@@ -23,7 +24,7 @@ Prefixes = Mapping[str, str | None]
 """By namespace: None is the namespace itself, "" is 1:1."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Entry:
     """One tool under its MCP name, in the version that is called when nobody names another."""
 
@@ -32,11 +33,11 @@ class Entry:
     takes_key: bool
     """Whether `idempotency_key` beside its own arguments is ours."""
 
-    @property
+    @cached_property
     def tool(self) -> str:
         return self.listing.tool.contract.tool
 
-    @property
+    @cached_property
     def writes(self) -> bool:
         return self.listing.tool.contract.effect.writes
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 NEEDS = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
 """What a client must have declared to be asked this; anything else is never asked."""
+ASKABLE = frozenset(NEEDS.values())
 GONE = "the client has left"
 PROGRESS, MESSAGE = "notifications/progress", "notifications/message"
 
@@ -50,11 +51,18 @@ class Client:
         self.capabilities = exchange.capabilities
         self.progress = exchange.progress_token is not None
         self.request_state = request_state
-        self._gone = asyncio.Event()
+        self.mute = not self.capabilities or ASKABLE.isdisjoint(self.capabilities)
+        """It declared nothing that it could be asked."""
+        self._gone: asyncio.Event | None = None
 
     def leave(self) -> None:
         """It is not there any more: a tool that asks is told so at once, and can come to an end."""
-        self._gone.set()
+        self._leaving().set()
+
+    def _leaving(self) -> asyncio.Event:
+        if self._gone is None:
+            self._gone = asyncio.Event()
+        return self._gone
 
     @property
     def log_level(self) -> str | None:
@@ -76,6 +84,10 @@ class Client:
             return
         await self.exchange.notify(method, said)
 
+    async def ask(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """Each kind of client is asked in its own way."""
+        raise NotImplementedError
+
     def _check(self, method: str, params: Mapping[str, Any] | None) -> None:
         if not can_answer(self.capabilities, method, params):
             code = MISSING_CAPABILITY if self.modern else METHOD_NOT_FOUND
@@ -88,7 +100,7 @@ class LegacyClient(Client):
     async def ask(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
         self._check(method, params)
         asking = asyncio.ensure_future(self.exchange.request(method, params))
-        leaving = asyncio.ensure_future(self._gone.wait())
+        leaving = asyncio.ensure_future(self._leaving().wait())
         try:
             await asyncio.wait((asking, leaving), return_when=asyncio.FIRST_COMPLETED)
             if not asking.done():
@@ -111,12 +123,19 @@ class ModernClient(Client):
     def __init__(self, exchange: "Exchange", request_state: str | None = None) -> None:
         super().__init__(exchange, request_state)
         self.open: dict[str, tuple[dict[str, Any], asyncio.Future[Mapping[str, Any]]]] = {}
-        self.asked = asyncio.Event()
+        self._asked: asyncio.Event | None = None
         self._count = 0
+
+    @property
+    def asked(self) -> asyncio.Event:
+        """Set when there is something to ask."""
+        if self._asked is None:
+            self._asked = asyncio.Event()
+        return self._asked
 
     async def ask(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
         self._check(method, params)
-        if self._gone.is_set():
+        if self._leaving().is_set():
             raise Unanswerable(GONE)
         self._count += 1
         name = f"ask-{self._count}"

@@ -8,10 +8,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import orjson
+from mcp_types import SERVER_INFO_META_KEY
 
 from holdfast.model.observation import Observation, Status
 
 OBSERVATION: Final = "holdfast/observation"
+WHO: Final = SERVER_INFO_META_KEY
+"""Says who answered: we did, whatever an upstream says of itself."""
 SHOWN_FAULTS = 8
 """Field errors told in the paragraph; all of them are in the observation."""
 
@@ -49,30 +52,62 @@ NEXT: Mapping[str, str] = {
 """The remedies of the code table, in words for a model."""
 
 
-def brief(observation: Observation) -> dict[str, Any]:
-    """The observation as JSON data, without what the result says already."""
+def brief(observation: Observation, *, raw: bool = False) -> dict[str, Any]:
+    """The observation as JSON data, without what the result says already; `raw` as `orjson` takes it."""
     members = observation.to_dict()
     members.pop("native", None)
     if observation.native is not None:
         members.pop("data", None)
+    if raw:
+        return members
     told: dict[str, Any] = orjson.loads(orjson.dumps(members))
     return told
 
 
-def rendered(observation: Observation, *, command: str = "holdfast") -> dict[str, Any]:
+def rendered(observation: Observation, *, command: str = "holdfast", raw: bool = False) -> dict[str, Any]:
     """The result of `tools/call`."""
-    if observation.native is not None and _is_answer(observation.native):
-        result = dict(observation.native)
-    elif observation.native is None and observation.status in (Status.DONE, Status.PARTIAL, Status.PREVIEW):
+    native = observation.native
+    if native is not None and _is_answer(native):
+        result = dict(native)
+    elif native is None and observation.status in (Status.DONE, Status.PARTIAL, Status.PREVIEW):
         result = _own(observation)
     else:
         result = {"content": [_text(paragraph(observation, command))], "isError": True}
-    return with_meta(result, {OBSERVATION: brief(observation)})
+    whole = raw and native is None  # then the bytes that are stored are the bytes to send
+    told = orjson.Fragment(observation.to_json()) if whole else brief(observation, raw=raw)
+    return with_meta(result, {OBSERVATION: told})
 
 
 def with_meta(result: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Puts more into the `_meta` of a result that is nobody else's."""
     given = result.get("_meta")
-    return {**result, "_meta": {**(given if isinstance(given, Mapping) else {}), **more}}
+    result["_meta"] = {**given, **more} if isinstance(given, Mapping) else dict(more)
+    return result
+
+
+def enveloped(
+    whole: Mapping[str, Any], stamp: Mapping[str, Any] | None, *, keeps: bool = False
+) -> dict[str, Any]:
+    """The result with the envelope of its era: who answered, what kind it is, how long it may be kept.
+
+    `stamp` is what a modern result says in `_meta` of who answered; older ones say nothing.
+    """
+    result = dict(whole)
+    meta = result.pop("_meta", None)
+    own = dict(meta) if type(meta) is dict or isinstance(meta, Mapping) else {}
+    own.pop(WHO, None)
+    if stamp is None:
+        result.pop("resultType", None)
+        if own:
+            result["_meta"] = own
+        return result
+    kind = result.setdefault("resultType", "complete")
+    if keeps and kind == "complete":
+        result.setdefault("ttlMs", 0)
+        result["cacheScope"] = "private"  # what one caller may read is not for another
+    own.update(stamp)
+    result["_meta"] = own
+    return result
 
 
 def paragraph(observation: Observation, command: str = "holdfast") -> str:

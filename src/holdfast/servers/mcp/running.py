@@ -7,9 +7,9 @@ while it runs. To a modern client both are `input_required`, and it comes back w
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from holdfast.model.observation import Observation
+from holdfast.model.observation import Observation, Status
 from holdfast.servers.mcp import keys
 from holdfast.servers.mcp.errors import lacks_capability
 from holdfast.servers.mcp.parked import Parked
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from holdfast.servers.mcp.hub import Hub
 
 ASKS = "input_required"
+HELD = Status.HELD
 Propose = Callable[[Client, str], Awaitable[Observation]]
 """Makes the call, for this client, under this key where the client knows none."""
 
@@ -32,27 +33,36 @@ class Question:
     result: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
+class Ran(NamedTuple):
     observation: Observation
     key: str
-    """What the protocol calls the operation."""
+    """What the protocol calls the operation; empty where it needs no name."""
 
 
 async def run(
-    hub: "Hub", exchange: "Exchange", what: str, arguments: Mapping[str, Any], propose: Propose
+    hub: "Hub",
+    exchange: "Exchange",
+    what: str,
+    arguments: Mapping[str, Any],
+    propose: Propose,
+    *,
+    named: bool = True,
 ) -> Ran | Question:
+    """`named` where the protocol has to have a name for the operation."""
     state = came_back(hub, exchange, what)
     if state is not None and state.parked is not None:
         parked = hub.parking.take(state.parked, exchange.principal, arguments)
         parked.client.back(exchange)
         return await _attend(hub, exchange, what, parked, state.key or "")
-    key = _key(exchange, state)
+    key = _key(exchange, state) if named else ""
     upstream = None if state is None else state.upstream
     client = ModernClient(exchange, upstream) if exchange.modern else LegacyClient(exchange, upstream)
-    task = asyncio.ensure_future(propose(client, key))
     if isinstance(client, LegacyClient):
         exchange.delivery.awaits(lambda: _left(hub, client))
+    if client.mute:  # nothing can happen but an answer
+        return _finished(hub, exchange, what, await propose(client, key), key)
+    task = asyncio.ensure_future(propose(client, key))
+    if isinstance(client, LegacyClient):
         return _finished(hub, exchange, what, await _whole(task), key)
     parked = Parked(exchange.principal, arguments, task, client)
     return await _attend(hub, exchange, what, parked, key)
@@ -60,6 +70,8 @@ async def run(
 
 def came_back(hub: "Hub", exchange: "Exchange", what: str) -> State | None:
     given = exchange.params.get("requestState") if exchange.modern else None
+    if given is None:
+        return None
     return opened(hub.gateway, exchange.principal, what, given)
 
 
@@ -97,11 +109,13 @@ async def _whole(task: "asyncio.Future[Observation]") -> Observation:
 
 
 def _finished(hub: "Hub", exchange: "Exchange", what: str, seen: Observation, key: str) -> Ran | Question:
-    exchange.delivery.carries(seen)
+    exchange.delivery.carries(seen, over=seen.status is not HELD)
     native = seen.native
-    if (missing := lacks_capability(native)) is not None and exchange.modern:
+    if native is None or not exchange.modern:
+        return Ran(seen, key)
+    if (missing := lacks_capability(native)) is not None:
         raise missing
-    if native is None or native.get("resultType") != ASKS or not exchange.modern:
+    if native.get("resultType") != ASKS:
         return Ran(seen, key)
     given = native.get("requestState")
     state = State(what=what, key=key, upstream=given if isinstance(given, str) else None)
@@ -116,6 +130,6 @@ def _input_required(
 
 
 def _key(exchange: "Exchange", state: State | None) -> str:
-    if state is not None and state.key is not None:
+    if state is not None and state.key:
         return state.key
     return keys.fresh() if exchange.modern else keys.of_request(exchange.session, exchange.request_id)

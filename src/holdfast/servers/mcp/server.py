@@ -22,17 +22,16 @@ from holdfast.model.call import Principal
 from holdfast.servers.mcp import calls, levels, listing, prompts, resources, tasks
 from holdfast.servers.mcp.delivery import Delivery
 from holdfast.servers.mcp.errors import told
-from holdfast.servers.mcp.exchange import Exchange, connection
+from holdfast.servers.mcp.exchange import Exchange, connection, exchanged
 from holdfast.servers.mcp.http import VISIT
 from holdfast.servers.mcp.hub import Hub
+from holdfast.servers.mcp.results import enveloped
 
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.server.lowlevel.server import HandlerEntry
 
 SESSION = "holdfast/session"
-WHO = t.SERVER_INFO_META_KEY
-"""Says who answered: we did, whatever an upstream says of itself."""
 
 Handler = Callable[[Hub, Exchange], Awaitable[dict[str, Any]]]
 
@@ -165,6 +164,7 @@ class Whole:
             said = await call_next(ctx)
             if ctx.method == "notifications/initialized":
                 self._hub.subscriptions.connected(ctx)
+                self._hub.connected(connection(ctx))
             return said
         exchange = self._exchange(ctx)
         try:
@@ -177,7 +177,8 @@ class Whole:
             raise told(error, ctx.method) from error
         if exchange.whole is None or not isinstance(stamped, dict):
             return stamped
-        return _whole(exchange, stamped)
+        stamp = stamped.get("_meta", {}) if exchange.modern else None
+        return enveloped(exchange.whole, stamp, keeps=ctx.method in CACHEABLE)
 
     def _exchange(self, ctx: "ServerRequestContext[Any, Any]") -> Exchange:
         scope = {} if ctx.request is None else ctx.request.scope
@@ -189,7 +190,7 @@ class Whole:
             delivery = self._hub.awaiting[ctx.request_id] = Delivery(self._hub.gateway, principal)
         else:
             delivery = visit.delivery
-        exchange = Exchange(context=ctx, principal=principal, session="", delivery=delivery)
+        exchange = exchanged(ctx, principal, delivery)
         if visit is None or visit.session is None:
             exchange.session = _session(exchange)
         else:
@@ -204,32 +205,15 @@ def build(hub: Hub, principal: Principal | None = None) -> Served:
 def _leaving(hub: Hub, method: str, handler: Handler) -> Any:
     async def handle(ctx: "ServerRequestContext[Any, Any]", params: Any) -> t.Result:
         exchange: Exchange = ctx.lifespan_context
-        exchange.context = ctx
         exchange.whole = await handler(hub, exchange)
         return EMPTY.get(method, t.EmptyResult())
 
     return handle
 
 
-def _whole(exchange: Exchange, stamped: dict[str, Any]) -> dict[str, Any]:
-    """The result with the envelope of its era: who answered, what kind it is, how long it may be kept."""
-    result = dict(exchange.whole or {})
-    meta = result.get("_meta")
-    own = {name: said for name, said in meta.items() if name != WHO} if isinstance(meta, Mapping) else {}
-    if not exchange.modern:
-        result.pop("resultType", None)
-        return {**result, "_meta": own} if own else {k: v for k, v in result.items() if k != "_meta"}
-    result.setdefault("resultType", "complete")
-    if exchange.context.method in CACHEABLE and result["resultType"] == "complete":
-        result.setdefault("ttlMs", 0)
-        result["cacheScope"] = "private"  # what one caller may read is not for another
-    result["_meta"] = {**own, **stamped.get("_meta", {})}
-    return result
-
-
 def _session(exchange: Exchange) -> str:
     """One name for one connection. A modern request stands alone: its connection is made for it."""
-    state = connection(exchange.context).state
+    state = exchange.line.connection.state
     name = state.get(SESSION)
     if name is None:
         name = state[SESSION] = token_hex(16)

@@ -63,10 +63,16 @@ class Sessions:
         self._keep(principal, given, session)
         return given
 
+    def known(self, principal: "Principal", given: str) -> Session | None:
+        """The session of this id, where this process has it and it is theirs."""
+        found = self._known.get((principal.id, given))
+        if found is not None:
+            self._known.move_to_end((principal.id, given))
+        return found
+
     async def find(self, principal: "Principal", given: str, handle: Handle, scope: Scope) -> Session | None:
         """The session of this id, taken up if another process opened it; None where it is none of theirs."""
-        if (known := self._known.get((principal.id, given))) is not None:
-            self._known.move_to_end((principal.id, given))
+        if (known := self.known(principal, given)) is not None:
             return known
         said = self._gateway.unseal(principal, PURPOSE, given)
         if said is None or said["name"] in self._ended:
@@ -102,6 +108,11 @@ async def _open(handle: Handle, scope: Scope, params: Mapping[str, Any]) -> str 
     if local is not None:
         await _said(handle, scope, {"jsonrpc": "2.0", "method": "notifications/initialized"}, local)
     return local
+
+
+async def stay(handle: Handle, scope: Scope, local: str) -> None:
+    """Keep a session open whose client is here, though the SDK does not see its requests."""
+    await _said(handle, scope, {"jsonrpc": "2.0", "id": f"holdfast-{token_hex(8)}", "method": "ping"}, local)
 
 
 async def _said(handle: Handle, scope: Scope, message: Mapping[str, Any], local: str | None) -> str | None:

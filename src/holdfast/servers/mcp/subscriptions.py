@@ -111,7 +111,7 @@ class Subscriptions:
 
     async def subscribe(self, exchange: "Exchange") -> dict[str, Any]:
         uri = str(exchange.params["uri"])
-        subscribed = connection(exchange.context).state.setdefault(SUBSCRIBED, {})
+        subscribed = exchange.line.connection.state.setdefault(SUBSCRIBED, {})
         if uri not in subscribed:
             namespace = self._owner(exchange, uri)
             if len(subscribed) >= MOST:
@@ -128,7 +128,7 @@ class Subscriptions:
 
     async def unsubscribe(self, exchange: "Exchange") -> dict[str, Any]:
         uri = str(exchange.params["uri"])
-        namespace = connection(exchange.context).state.get(SUBSCRIBED, {}).pop(uri, None)
+        namespace = exchange.line.connection.state.get(SUBSCRIBED, {}).pop(uri, None)
         if namespace is not None:
             await self._unsubscribe(namespace, uri)
         return {}

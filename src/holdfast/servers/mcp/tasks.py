@@ -35,7 +35,7 @@ class TaskParams(RequestParams):
 
 def wanted(exchange: "Exchange") -> bool:
     extensions = exchange.capabilities.get("extensions") if exchange.modern else None
-    return isinstance(extensions, Mapping) and EXTENSION in extensions
+    return extensions is not None and isinstance(extensions, Mapping) and EXTENSION in extensions
 
 
 def created(seen: Observation, command: str) -> dict[str, Any]:

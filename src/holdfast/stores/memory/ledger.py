@@ -60,11 +60,11 @@ class MemoryLedger:
         return await self._watch.until_still(operation, seconds, self.find)
 
     async def overdue(self, limit: int) -> Sequence[Operation]:
-        seen = [self._seen(e) for e in self._shelf.operations.values() if e.operation.state in OPEN]
-        seen.sort(key=_age)
-        orphans = [operation for operation in seen if operation.orphaned][:limit]
-        unknown = [o for o in seen if o.state is State.UNKNOWN and _age(o) > self._after]
-        page = unknown[: limit - len(orphans)]
+        seen = [(e, self._seen(e)) for e in self._shelf.operations.values() if e.operation.state in OPEN]
+        lost = sorted((e for e, operation in seen if operation.orphaned), key=_owned)
+        orphans = [self._seen(e) for e in lost[:limit]]
+        unknown = [o for _, o in seen if o.state is State.UNKNOWN and _age(o) > self._after]
+        page = sorted(unknown, key=_age)[: limit - len(orphans)]
         found = orphans + page
         self._after = START if len(found) < limit or not page else _age(page[-1])
         return found
@@ -407,6 +407,10 @@ def _listed(account: Account) -> tuple[str, str, str, float]:
 
 def _newest(entry: Entry) -> tuple[float, str]:
     return entry.operation.created_at, entry.operation.call_id
+
+
+def _owned(entry: Entry) -> tuple[str, str, float, str]:
+    return entry.boot_id, entry.operation.owner, entry.lease_boot or 0.0, entry.operation.call_id
 
 
 def _age(operation: Operation) -> tuple[float, str]:

@@ -19,9 +19,9 @@ from holdfast.stores.postgres.connection import Connection
 T = TypeVar("T")
 _Cursor: TypeAlias = "Cursor[asyncpg.Record]"
 
-CHUNK = 5_000
+CHUNK = 2_000
 """Rows fetched at once: some megabytes."""
-_SWITCH_S = 0.0005
+_SWITCH_S = 0.0001
 """Both threads are busy with Python. At the usual 5 ms the socket would be full most of the time."""
 _CLOSE_S = 5.0
 
@@ -68,11 +68,15 @@ class Rows:
         return next(self.all(statement, *values))[0]
 
     def all(self, statement: str, *values: object) -> Iterator[asyncpg.Record]:
+        for rows in self.pages(statement, *values):
+            yield from rows
+
+    def pages(self, statement: str, *values: object) -> Iterator[list[asyncpg.Record]]:
         cursor = self._loop.run(self._open(statement, values))
         ahead = self._loop.start(self._fetch(cursor))
         while rows := ahead.result():
             ahead = self._loop.start(self._fetch(cursor))
-            yield from rows
+            yield rows
 
     def close(self) -> None:
         self._loop.run(self._close())

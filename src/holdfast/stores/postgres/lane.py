@@ -1,20 +1,23 @@
-"""How does one job become one durable transaction?
+"""How do jobs become durable transactions?
 
-A lane is a connection that stays, and the chain of records that is written through it. What fails before its
-commit was never written, and is tried again while there is time. A commit whose answer is lost may have
-happened: the last record of the transaction tells, for its place in the chain is taken by it or by nobody.
+A lane is a connection that stays, and the chain of records that is written through it. Plain jobs are written
+many at once; whatever goes wrong then, each of them is run alone. What fails before its commit was never
+written, and is tried again while there is time. A commit whose answer is lost may have happened: the last
+record of the transaction tells, for its place in the chain is taken by it or by nobody.
 """
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import asyncpg
 
 from holdfast.model.errors import HoldfastError, StoreError
 from holdfast.records.chain import GENESIS, Chain, Record
 from holdfast.stores.boot import elapsed
+from holdfast.stores.postgres.batch import STATEMENT, Part, bound
 from holdfast.stores.postgres.connection import (
     CONFLICTS,
     LOST,
@@ -25,9 +28,11 @@ from holdfast.stores.postgres.connection import (
     hang_up,
 )
 from holdfast.stores.postgres.dialect import quoted
-from holdfast.stores.postgres.shortcuts import MISSED, SHORTCUTS
+from holdfast.stores.postgres.job import Job
 from holdfast.stores.postgres.transaction import PostgresTransaction
 from holdfast.stores.sql.engine import AmbiguousCommit, Withdrawn
+
+log = logging.getLogger(__name__)
 
 TRIES = 8
 """How often a job that meets others is run before it is given up."""
@@ -46,15 +51,6 @@ SELECT seq, hash FROM (
 ) tip ORDER BY seq DESC LIMIT 1
 """
 _TAKEN_BY = "SELECT hash FROM record WHERE writer = $1 AND seq = $2"
-
-
-class Job(NamedTuple):
-    tenant: str
-    durable: bool
-    run: Callable[..., Awaitable[Any]]
-    arguments: tuple[Any, ...]
-    future: asyncio.Future[Any]
-    patience: Patience
 
 
 class _Doubt(Exception):
@@ -80,10 +76,53 @@ class Lane:
         self._connection: Connection | None = None
         self._chain_known = True  # a new name has no records yet
 
-    async def run(self, job: Job) -> Any:
+    async def work(self, jobs: Sequence[Job], give_back: Callable[[Sequence[Job]], None]) -> None:
+        """Run these and answer each. Several are plain ones of one tenant, and are tried together first.
+
+        Where one of them is not as hoped, half of them are given back: it may have to wait, the others not.
+        """
+        doubt: _Doubt | None = None
+        try:
+            while len(jobs) > 1 and self._has_begun:
+                if await self._run_together(jobs):
+                    return
+                half = len(jobs) // 2
+                give_back(jobs[half:])
+                jobs = jobs[:half]
+        except _Doubt as in_doubt:
+            doubt, self._chain_known = in_doubt, False
+            await self.drop()
+        except LOST:
+            await self.drop()
+        except Exception as error:  # each of them is to find out whether it was the cause
+            log.debug("jobs that were tried together are run alone: %s", describe(error))
+        for job in jobs:
+            if not job.future.cancelled():
+                await self._run_alone(job, doubt)
+
+    async def _run_together(self, jobs: Sequence[Job]) -> bool:
+        """Whether all were written and answered; else none was."""
+        parts = [job.part for job in jobs if job.part is not None]
+        patience = max(jobs, key=_time_left).patience
+        async with asyncio.timeout(max(patience.left, 0.1)):
+            connection = await self._connected(patience)
+            if not await self._take(connection, jobs[0], parts):
+                return False
+        for job, part in zip(jobs, parts, strict=True):
+            job.tell(part.answer)
+        return True
+
+    async def _run_alone(self, job: Job, doubt: _Doubt | None) -> None:
+        """`doubt`: it may have been written with others."""
+        doubts = [] if doubt is None or job.part is None else [_Doubt(doubt.record, job.part.answer, doubt)]
+        try:
+            job.tell(await self._run(job, doubts))
+        except Exception as error:
+            job.fail(error)
+
+    async def _run(self, job: Job, doubts: list[_Doubt]) -> Any:
         """What the job answers once it is committed."""
         tries, patience = 0, job.patience
-        doubts: list[_Doubt] = []
         while True:
             try:
                 async with asyncio.timeout(max(patience.left, 0.1)):
@@ -127,24 +166,23 @@ class Lane:
         return self._connection
 
     async def _write(self, connection: Connection, job: Job) -> Any:
-        shortcut = SHORTCUTS.get(job.run)
-        if shortcut is not None:
-            way = shortcut(self.chain, job.durable, *job.arguments)
-            if way is not None:
-                answer = await self._take(connection, *way)
-                if answer is not MISSED:
-                    return answer
+        part = job.part
+        if part is not None and self._has_begun and await self._take(connection, job, [part]):
+            return part.answer
         return await self._transact(connection, job)
 
-    async def _take(
-        self, connection: Connection, statement: str, values: Any, record: Record, answer: Any
-    ) -> Any:
+    async def _take(self, connection: Connection, job: Job, parts: Sequence[Part]) -> bool:
         """The short way: one statement that is a transaction of its own, or nothing."""
-        mark = record.seq - 1, record.prev
+        mark = self.chain.mark()
         try:
-            taken = await connection.fetchval(statement, *values)
+            batch = bound(self.chain, job.tenant, job.durable, parts)
+        except Exception as error:  # as of text that is none
+            self.chain.reset(mark)
+            raise StoreError(f"the store did not take the write: {describe(error)}") from error
+        try:
+            taken = await connection.fetchval(STATEMENT, *batch.values)
         except (*LOST, asyncio.CancelledError) as error:
-            raise _Doubt(record, answer, error) from error
+            raise _Doubt(batch.last, parts[0].answer, error) from error
         except Exception as error:
             self._back_to(mark, error)
             if _goes_on(error):
@@ -152,8 +190,7 @@ class Lane:
             raise StoreError(f"the store did not take the write: {describe(error)}") from error
         if not taken:
             self.chain.reset(mark)
-            return MISSED
-        return answer
+        return bool(taken)
 
     async def _transact(self, connection: Connection, job: Job) -> Any:
         mark = self.chain.mark()
@@ -203,6 +240,11 @@ class Lane:
         found = await _asked(connection, _TAKEN_BY, doubt.record.writer, doubt.record.seq)
         return found is not None and bytes(found[0]) == doubt.record.hash
 
+    @property
+    def _has_begun(self) -> bool:
+        """The first record of a chain also tells the sequencer of it: that takes the long way."""
+        return self.chain.mark()[0] > 0
+
     def _back_to(self, mark: tuple[int, bytes], error: BaseException) -> None:
         self.chain.reset(mark)
         if isinstance(error, asyncpg.UniqueViolationError):
@@ -213,6 +255,10 @@ class Lane:
         row = await _asked(connection, _TIP, self.chain.writer)
         self.chain.reset((0, GENESIS) if row is None else (row[0], bytes(row[1])))
         self._chain_known = True
+
+
+def _time_left(job: Job) -> float:
+    return job.patience.left
 
 
 async def _at_once(moment: float) -> None:

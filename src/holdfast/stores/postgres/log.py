@@ -1,6 +1,6 @@
 """The whole log in a PostgreSQL database, as it is there: read only, in one moment, past every gateway."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from urllib.parse import urlsplit
@@ -10,7 +10,7 @@ import asyncpg
 from holdfast.model.errors import StoreError
 from holdfast.model.record import Record
 from holdfast.records.coverage import Attempt
-from holdfast.records.log import Leaf
+from holdfast.records.log import Leaf, Row, leaf_from
 from holdfast.records.merkle import leaf_hash
 from holdfast.stores.postgres.aside import Loop, Rows, aside
 from holdfast.stores.postgres.connection import Connection
@@ -65,7 +65,7 @@ _LEDGER = "SELECT tenant, call_id, state, epoch, nonce FROM operation"
 class PostgresLog:
     def __init__(self, leaves: Rows, beside: Rows) -> None:
         """Leaves and all that is read beside them come over two connections, of the same moment."""
-        self._read_leaves = leaves.all
+        self._read_leaves = leaves.pages
         self._beside = beside
         self._block = lru_cache(_BLOCKS)(self._read_block)
 
@@ -81,6 +81,9 @@ class PostgresLog:
                 f"node {level}/{place} of the tree is missing; run 'holdfast audit verify'"
             ) from None
 
+    def pages(self) -> Iterator[Sequence[Row]]:
+        return self._read_leaves(_LEAVES.format(""))
+
     def leaves(self) -> Iterator[Leaf]:
         return self._leaves("")
 
@@ -94,7 +97,7 @@ class PostgresLog:
         return (Record(*row) for row in self._beside.all(_WAITING))
 
     def nodes(self, level: int) -> Iterator[tuple[int, bytes]]:
-        return ((place, hashed) for place, hashed in self._beside.all(_NODES, level))
+        return map(tuple, self._beside.all(_NODES, level))
 
     def kept_checkpoints(self) -> Iterable[str]:
         return [str(note) for (note,) in self._beside.all(_CHECKPOINTS)]
@@ -110,12 +113,8 @@ class PostgresLog:
         return {row[0]: row[1] for row in self._beside.all(_NODE_BLOCK, start, end, level)}
 
     def _leaves(self, where: str, *values: object) -> Iterator[Leaf]:
-        for row in self._read_leaves(_LEAVES.format(where), *values):
-            place, tenant, writer, seq, call_id, at, hashed, said, kind, said_at, body, prev, own = row
-            record = (
-                None if said is None else Record(tenant, writer, seq, said, kind, said_at, body, prev, own)
-            )
-            yield Leaf(place, tenant, writer, seq, call_id, at, hashed, record)
+        for page in self._read_leaves(_LEAVES.format(where), *values):
+            yield from map(leaf_from, page)
 
 
 @contextmanager

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from holdfast.records.chain import GENESIS, Chain, Record
+from holdfast.stores.postgres import columns
 from holdfast.stores.postgres.connection import Connection
-from holdfast.stores.postgres.dialect import said, translated
+from holdfast.stores.postgres.dialect import said
 from holdfast.stores.sql.engine import ACTIVE_VERSION, HALTS, OPEN_CHAIN, Row, Values
 
 CHANNEL = "holdfast"
@@ -42,7 +43,7 @@ class PostgresTransaction:
 
     async def many(self, statement: str, rows: Sequence[Values]) -> None:
         if rows:
-            await self._connection.executemany(translated(statement)[0], rows)
+            await columns.insert(self._connection, statement, rows)
 
     def record(self, tenant: str, call_id: str, kind: str, at: float, body: str) -> None:
         self.pending.append(self.chain.append(tenant, call_id, kind, at, body))

@@ -1,23 +1,29 @@
-"""How do many calls write at once? Each job goes to the next free lane, as a transaction of its own."""
+"""How do many calls write at once? Each job goes to a lane; what waits together is written together."""
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar, TypeVarTuple, Unpack
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypeVar, TypeVarTuple, Unpack
 
 from holdfast.model.errors import StoreError
+from holdfast.stores.postgres.batch import MOST, part_of
 from holdfast.stores.postgres.connection import AWAY_S, PATIENCE_S, Patience
-from holdfast.stores.postgres.lane import Job, Lane
+from holdfast.stores.postgres.job import Job
+from holdfast.stores.postgres.lane import Lane
 from holdfast.stores.sql.engine import Transaction
 
 LANES = 8
 """Connections that write: the server shares one flush of its log among those that commit together."""
+GATHER_S = 0.002
+"""How long a job at most waits for others to go with while a lane is free."""
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
 class PostgresWriter:
+    in_order: Final = False  # lanes overtake each other
+
     def __init__(
         self,
         url: str,
@@ -33,6 +39,8 @@ class PostgresWriter:
         self._free = list(reversed(self._lanes))
         self._waiting: deque[Job] = deque()
         self._working: set[asyncio.Task[None]] = set()
+        self._sent = False
+        self._gathering: asyncio.TimerHandle | None = None
         self._patience_s = patience_s
         self._closed = False
 
@@ -60,11 +68,9 @@ class PostgresWriter:
             raise StoreError("the store is closed; open it again")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         seconds = self._patience_s if durable or not self._away() else min(self._patience_s, AWAY_S)
-        self._waiting.append(Job(tenant, durable, job, arguments, future, Patience(seconds)))
-        if self._free:
-            task = asyncio.ensure_future(self._work(self._free.pop()))
-            self._working.add(task)
-            task.add_done_callback(self._working.discard)
+        part = part_of(job, arguments)
+        self._waiting.append(Job(tenant, durable, job, arguments, future, Patience(seconds), part))
+        self._send()
         return future
 
     def submit_long(
@@ -72,27 +78,60 @@ class PostgresWriter:
     ) -> asyncio.Future[T]:
         return self.submit(tenant, True, job, *arguments)
 
+    def _send(self) -> None:
+        """See that what waits gets a lane. One that was sent and has not looked yet takes more than one job;
+        the more are at work, the more are gathered for the next, for many cost hardly more than one.
+        """
+        if self._sent or not self._free or not self._waiting:
+            return
+        if self._waiting[0].part is None or len(self._waiting) >= len(self._working):
+            self._start()
+        elif self._gathering is None:
+            self._gathering = asyncio.get_running_loop().call_later(GATHER_S, self._gathered)
+
+    def _gathered(self) -> None:
+        """The lanes at work may be held up: nobody waits for them who can have another."""
+        self._gathering = None
+        if self._waiting and self._free and not self._sent:
+            self._start()
+
+    def _start(self) -> None:
+        self._sent = True
+        task = asyncio.ensure_future(self._work(self._free.pop()))
+        self._working.add(task)
+        task.add_done_callback(self._working.discard)
+
     async def _work(self, lane: Lane) -> None:
         """Take jobs until none waits; then the lane is free again."""
+        self._sent = False
         try:
             while self._waiting:
-                job = self._waiting.popleft()
-                if job.future.cancelled():
-                    continue  # nobody waits, and nothing was begun
-                try:
-                    answer = await lane.run(job)
-                except Exception as error:
-                    _deliver(job.future, None, error)
-                else:
-                    _deliver(job.future, answer, None)
+                jobs = self._next()
+                self._send()
+                await lane.work(jobs, self._take_back)
         finally:
             self._free.append(lane)
 
+    def _take_back(self, jobs: Sequence[Job]) -> None:
+        """They have waited longest."""
+        self._waiting.extendleft(reversed(jobs))
+        self._send()
 
-def _deliver(future: "asyncio.Future[Any]", answer: Any, failure: BaseException | None) -> None:
-    if future.done():
-        return  # whoever waited was cancelled
-    if failure is None:
-        future.set_result(answer)
-    else:
-        future.set_exception(failure)
+    def _next(self) -> list[Job]:
+        """The job that waits longest; with a plain one go others of its tenant, one for each operation."""
+        first = self._waiting.popleft()
+        if first.part is None:
+            return [] if first.future.cancelled() else [first]
+        ahead = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST - 1))]
+        taken, others, refs = [], [], set()
+        for job in (first, *ahead):
+            if job.future.cancelled():
+                continue  # nobody waits, and nothing was begun
+            if job.part is None or job[:2] != first[:2] or (ref := job.part.ref) in refs:
+                others.append(job)
+                continue
+            if ref is not None:
+                refs.add(ref)
+            taken.append(job)
+        self._waiting.extendleft(reversed(others))
+        return taken

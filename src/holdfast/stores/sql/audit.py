@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.model.record import Entry, Record, Use
 from holdfast.ports import Clock
 from holdfast.records.body import act_body
-from holdfast.records.merkle import consistency_proof, inclusion_proof, root_of
+from holdfast.records.merkle import Frontier, consistency_proof, inclusion_proof, root_of
 from holdfast.stores.halted import EVERYWHERE
 from holdfast.stores.keyring import Keyring
 from holdfast.stores.sql import sequencer
@@ -19,7 +19,14 @@ _ENTRIES = f"SELECT {_COLUMNS} FROM tree_leaf l JOIN record r USING (tenant, wri
 BY_CALL = f"{_ENTRIES} WHERE l.tenant = ? AND l.call_id = ? AND l.leaf > ? ORDER BY l.leaf LIMIT ?"
 BY_TIME = f"{_ENTRIES} WHERE l.tenant = ? AND (l.at, l.leaf) > (?, ?) ORDER BY l.at, l.leaf LIMIT ?"
 BY_RECORD = f"{_ENTRIES} WHERE l.tenant = ? AND l.writer = ? AND l.seq = ?"
-TENANTS = "SELECT DISTINCT tenant FROM tree_leaf"
+# From one tenant to the next: a tree has many more leaves than tenants.
+TENANTS = """
+WITH RECURSIVE one (tenant) AS (
+  SELECT min(tenant) FROM tree_leaf
+  UNION ALL SELECT (SELECT min(tenant) FROM tree_leaf WHERE tenant > one.tenant) FROM one
+  WHERE one.tenant IS NOT NULL
+) SELECT tenant FROM one WHERE tenant IS NOT NULL
+"""
 USAGE = """
 SELECT {tool}, r.tenant, {caller}, {agent}, count(*), max(r.at)
 FROM tree_leaf l JOIN record r USING (tenant, writer, seq)
@@ -53,6 +60,7 @@ class SqlAudit:
         self._usage = USAGE.format(**{name: member.format(name) for name in ("tool", "caller", "agent")})
         self._tidied = tidied
         self._tree = Tree(self._read)
+        self._edge: Frontier | None = None  # where the tree ended when we last appended
         self._reopened_at = clock.monotonic()
 
     async def sequence(self) -> int:
@@ -61,15 +69,17 @@ class SqlAudit:
             self._reopened_at = self._clock.monotonic()
             await self._writer.submit(EVERYWHERE, False, sequencer.reopen)
         for _ in range(ROUNDS):
-            [(waiting,)] = await self._read(sequencer.WAITING)
-            if not waiting:
+            pieces = await sequencer.look(self._read, self._workers.alive)
+            if not pieces:
                 break
             # Durable: a checkpoint is signed over this, and a power cut must not take it back.
-            dead, now = await self._dead(), self._clock.now()
-            taken = await self._writer.submit_long(EVERYWHERE, sequencer.sequence, dead, now)
+            done = await self._writer.submit_long(
+                EVERYWHERE, sequencer.sequence, pieces, self._edge, self._clock.now()
+            )
+            if done is None:
+                break
+            taken, self._edge = done
             total += taken
-            if taken == 0:
-                break  # a broken chain is waiting, and waits for a person
         return total
 
     async def head(self) -> tuple[int, bytes]:
@@ -128,10 +138,6 @@ class SqlAudit:
     async def notice_erasures(self) -> None:
         kept = await self._read("SELECT tenant, wrapped FROM tenant_key")
         self._secrets.forget_but({str(tenant): wrapped for tenant, wrapped in kept})
-
-    async def _dead(self) -> frozenset[str]:
-        chains = await self._read(sequencer.OPEN_CHAINS)
-        return frozenset(writer for writer, _, _ in chains if not self._workers.alive(writer))
 
     async def _read(self, statement: str, values: Values = ()) -> list[Row]:
         return await self._reader.all(EVERYWHERE, statement, values)

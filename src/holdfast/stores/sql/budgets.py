@@ -55,7 +55,7 @@ _SHUT = (
     "UPDATE reservation SET open = 0, calls = ?, cost = ?, wall_ms = 0, retries = 0, owner = '', at = ?"
     " WHERE tenant = ? AND call_id = ? AND bucket = ?"
 )
-OF_READS = "SELECT DISTINCT tenant, call_id, owner, boot_id, lease_boot FROM reservation WHERE owner <> ''"
+OF_READS = "SELECT tenant, call_id, owner, boot_id, lease_boot FROM reservation WHERE owner <> ''"
 _STILL_A_READ = (
     "SELECT 1 FROM reservation WHERE tenant = ? AND call_id = ? AND owner = ? LIMIT 1 /* FOR UPDATE */"
 )

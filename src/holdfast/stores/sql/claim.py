@@ -73,7 +73,7 @@ class Claim(NamedTuple):
     contract_digest: str
     now: float
     intent: str
-    holder: Holder  # of what is reserved
+    holder: Holder | None  # of what is reserved, where something is
 
 
 class Won(NamedTuple):
@@ -100,7 +100,7 @@ async def claim(transaction: Transaction, wish: Claim) -> Won | Lost | Denied | 
     call_id = wish.call_id if won is None else won.call_id
     if won is not None and won.epoch > 1:
         await budgets.start_over(transaction, wish.tenant, call_id)
-    holder = wish.holder._replace(call_id=call_id)
+    holder = None if wish.holder is None else wish.holder._replace(call_id=call_id)
     for gate, stage in sorted(wish.staged, key=_order):
         if denied := await _write(transaction, gate, stage, wish, holder):
             raise Withdrawn(denied)
@@ -136,10 +136,11 @@ def _order(staged: tuple[str, Stage]) -> tuple[int, bool, str]:
 
 
 async def _write(
-    transaction: Transaction, gate: str, stage: Stage, wish: Claim, holder: Holder
+    transaction: Transaction, gate: str, stage: Stage, wish: Claim, holder: Holder | None
 ) -> Denied | None:
     match stage:
         case ReserveBudget():
+            assert holder is not None  # noqa: S101  whoever reserves is told to the claim
             return await budgets.reserve(transaction, gate, stage, holder)
         case TakeRate():
             return await _take_rate(transaction, gate, stage, wish)

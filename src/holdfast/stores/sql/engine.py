@@ -93,6 +93,11 @@ class Reader(Protocol):
 
 
 class Writer(Protocol):
+    @property
+    def in_order(self) -> bool:
+        """Whether a job that is queued later is never done before an earlier one."""
+        ...
+
     def submit(
         self,
         tenant: str,

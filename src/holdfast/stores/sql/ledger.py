@@ -28,15 +28,16 @@ from holdfast.stores.spending import Outcome, measured, reserves
 from holdfast.stores.sql import attendance, budgets, outcome
 from holdfast.stores.sql.budgets import Holder
 from holdfast.stores.sql.claim import READ_RATE, Claim, Lost, Won, claim
-from holdfast.stores.sql.engine import AmbiguousCommit, Reader, Values, Writer
+from holdfast.stores.sql.engine import AmbiguousCommit, Reader, Row, Values, Writer
 from holdfast.stores.sql.outcome import End, Moment, Told
-from holdfast.stores.sql.rows import FIND, FIND_CALL, FIND_RUNNING, FIND_UNKNOWN, Rows
+from holdfast.stores.sql.rows import FIND, FIND_CALL, FIND_RUNNING, FIND_UNKNOWN, NEXT_OWNER, Rows
 from holdfast.stores.watch import Watch
 from holdfast.stores.worker import Workers
 
 log = logging.getLogger(__name__)
 
 START = (-1.0, "")
+_BEGUN = Begun(None)
 _NOT_GIVEN_UP = "a claim could not be given up; it will be found unknown when its lease is over: %s"
 
 
@@ -79,12 +80,21 @@ class SqlLedger:
         """
         if not self._workers.leads():
             return ()
-        running = await self._reader.all(EVERYWHERE, FIND_RUNNING)
-        rows = [row for row in running if self._rows.is_orphan(row)][:limit]
+        rows = await self._orphans(limit)
         page = await self._reader.all(EVERYWHERE, FIND_UNKNOWN, (*self._after, limit - len(rows)))
         found = [self._rows.operation(row) for row in (*rows, *page)]
         ended = len(found) < limit or not page
         self._after = START if ended else (found[-1].updated_at, found[-1].call_id)
+        return found
+
+    async def _orphans(self, limit: int) -> list[Row]:
+        """Owner by owner, for there are few of them: what is running and well is never read."""
+        found: list[Row] = []
+        owner: Row = ("", "")
+        while len(found) < limit and (next_one := await self._reader.all(EVERYWHERE, NEXT_OWNER, owner)):
+            [owner] = next_one
+            which = (*owner, self._rows.lost_before(*owner), limit - len(found))
+            found += await self._reader.all(EVERYWHERE, FIND_RUNNING, which)
         return found
 
     async def alike(self, call: Call, here: Attendance) -> Operation | None:
@@ -126,7 +136,8 @@ class SqlLedger:
         wish = self._wish(call)
         claiming = self._writer.submit(wish.tenant, call.writes, claim, wish)
         try:
-            answer = await asyncio.shield(claiming)
+            # Whoever writes in order keeps what is given up behind what is claimed, heard of or not.
+            answer = await (claiming if self._writer.in_order else asyncio.shield(claiming))
         except AmbiguousCommit:
             try:
                 answer = await self._claim_again(wish)
@@ -134,44 +145,42 @@ class SqlLedger:
                 self._left(wish, call)  # should it stand after all: nothing was sent, so nothing is unknown
                 raise
         except asyncio.CancelledError:
-            # Only once it is over can it be given up: other jobs may overtake it.
-            claiming.add_done_callback(lambda _: self._left(wish, call))
+            if self._writer.in_order:
+                self._left(wish, call)
+            else:  # only once it is over can it be given up: other jobs may overtake it
+                claiming.add_done_callback(lambda _: self._left(wish, call))
             raise
-        match answer:
-            case None:
-                return Begun(None)
-            case Won():
-                return Begun(self._claimed(call, wish, answer))
-            case Lost(row):
-                return Taken(self._rows.operation(row))
-            case Denied():
-                return answer
+        if answer is None:
+            return _BEGUN
+        if isinstance(answer, Won):
+            return Begun(self._claimed(call, wish, answer))
+        return Taken(self._rows.operation(answer.row)) if isinstance(answer, Lost) else answer
 
     async def finish(self, call: Call, observation: Observation, state: State | None) -> bool:
         at = self._moment()
         raw = observation.to_json()
         tenant, operation = call.principal.tenant, call.operation
         commitment = self._secrets.commitment(tenant, raw)
-        told = self._told(call, outcome_body(call, at.wall, observation, observation.code, commitment, state))
-        elapsed = self._clock.monotonic() - call.started
-        budget = measured(call, observation, state, elapsed) if reserves(call) else None
+        body = outcome_body(call, at.wall, observation, observation.code, commitment, state)
+        told = Told(call.id, body, tuple(call.alarms), call.principal.user)
+        budget = self._measured(call, observation, state) if reserves(call) else None
         if operation is None:
             await self._writer.submit(
                 tenant, call.writes, outcome.note_outcome, tenant, "outcome", at.wall, told, budget
             )
             return True
         end = End(
-            ref=operation.ref,
-            call_id=operation.call_id,
-            epoch=operation.epoch,
-            nonce=operation.nonce,
-            state=state or State.UNKNOWN,
-            outcome=self._secrets.seal(tenant, raw),
-            note="",
-            at=at,
-            repeatable=call.tool.contract.honours_key,
-            over=call.work is None or call.work.done(),
-            budget=budget,
+            operation.ref,
+            operation.call_id,
+            operation.epoch,
+            operation.nonce,
+            state or State.UNKNOWN,
+            self._secrets.seal(tenant, raw),
+            "",
+            at,
+            call.tool.contract.honours_key,
+            call.work is None or call.work.done(),
+            budget,
         )
         try:
             taken, contradicts = await self._finish(end, told)
@@ -214,7 +223,8 @@ class SqlLedger:
     async def refuse(self, call: Call, observation: Observation, code: Code | None) -> None:
         at = self._clock.now()
         kind, tenant = kind_of_unrun(observation), call.principal.tenant
-        told = self._told(call, outcome_body(call, at, observation, code, None, secrets=self._secrets))
+        body = outcome_body(call, at, observation, code, None, secrets=self._secrets)
+        told = Told(call.id, body, tuple(call.alarms), call.principal.user)
         await self._writer.submit(tenant, False, outcome.note_outcome, tenant, kind, at, told, None)
 
     async def settle(self, operation: Operation, settlement: Settlement) -> bool:
@@ -265,19 +275,22 @@ class SqlLedger:
 
     async def count_lost_reads(self) -> int:
         here, now = self._boot.id, self._boot.now()
-        lost = [
-            (tenant, call_id, owner)
-            for tenant, call_id, owner, boot_id, lease in await self._reader.all(EVERYWHERE, budgets.OF_READS)
-            if boot_id != here or lease < now or not self._workers.alive(owner)
-        ]
+        held = await self._reader.all(EVERYWHERE, budgets.OF_READS)
+        lost = sorted(
+            {
+                (tenant, call_id, owner)
+                for tenant, call_id, owner, boot_id, lease in held
+                if boot_id != here or lease < now or not self._workers.alive(owner)
+            }
+        )
         if not lost:
             return 0
         return await self._writer.submit(EVERYWHERE, True, budgets.count_lost, lost, self._clock.now())
 
     # -- parts -------------------------------------------------------------------
 
-    def _told(self, call: Call, body: str) -> Told:
-        return Told(call.id, body, tuple(call.alarms), call.principal.user)
+    def _measured(self, call: Call, observation: Observation, state: State | None) -> Outcome | None:
+        return measured(call, observation, state, self._clock.monotonic() - call.started)
 
     def _holder(self, call: Call, now: float) -> Holder:
         """A write's reservation is found by its operation, a read's by its worker."""
@@ -287,7 +300,7 @@ class SqlLedger:
         return Holder(call.principal.tenant, call.id, owner, self._boot.id, lease, now)
 
     def _wish(self, call: Call) -> Claim:
-        contract, now, ref = call.tool.contract, self._clock.now(), call.ref
+        now, ref = self._clock.now(), call.ref
         return Claim(
             targets(call),
             self._row(call, ref, now) if ref is not None and call.writes else None,
@@ -298,16 +311,15 @@ class SqlLedger:
             call.id,
             call.nonce,
             call.fingerprint,
-            contract.digest,
+            call.tool.contract.digest,
             now,
             intent_body(call, now, self._secrets),
-            self._holder(call, now),
+            self._holder(call, now) if reserves(call) else None,
         )
 
     def _row(self, call: Call, ref: OperationRef, now: float) -> tuple[object, ...]:
         contract, boot = call.tool.contract, self._boot.now()
         left = max(call.deadline - self._clock.monotonic(), 0.0)
-        grants = [stage.approval_id for _, stage in call.staged if isinstance(stage, UseGrant)]
         return (
             *ref,
             call.id,
@@ -316,14 +328,14 @@ class SqlLedger:
             call.fingerprint,
             call.nonce,
             self._workers.id,
-            str(call.key_source or KeySource.CALLER),
+            (call.key_source or KeySource.CALLER).value,
             call.trace_id,
             now,
             self._boot.id,
             boot + left,
             boot + defaults.lease(left),
             contract.window_s,
-            grants[0] if grants else None,
+            _grant(call),
             self._secrets.seal(ref.tenant, payload(call)),
             attendant(call, self._workers),
         )
@@ -373,6 +385,13 @@ class SqlLedger:
     async def _first(self, tenant: str, statement: str, values: Values) -> Operation | None:
         rows = await self._reader.all(tenant, statement, values)
         return self._rows.operation(rows[0]) if rows else None
+
+
+def _grant(call: Call) -> str | None:
+    for _, stage in call.staged:
+        if type(stage) is UseGrant:
+            return stage.approval_id
+    return None
 
 
 def _log_failure(job: "asyncio.Future[bool] | asyncio.Future[None]") -> None:

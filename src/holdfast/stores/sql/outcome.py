@@ -58,14 +58,15 @@ WHERE (tenant, principal, tool, key) IN (
   WHERE payload IS NOT NULL AND finished_boot_id = ?1 AND forget_boot <= ?2 LIMIT ?3)
   AND payload IS NOT NULL AND finished_boot_id = ?1 AND forget_boot <= ?2
 """
-FORGET_OTHER_BOOTS = """
+# In the order of another boot's time, which is that of the wall clock unless somebody set it then.
+FORGET_OTHER_BOOT = """
 UPDATE operation SET payload = NULL, outcome = NULL, attendant = NULL
 WHERE (tenant, principal, tool, key) IN (
   SELECT tenant, principal, tool, key FROM operation
-  WHERE payload IS NOT NULL AND finished_boot_id IS NOT NULL AND finished_boot_id <> ?1
-    AND finished_at + window_s <= ?2 LIMIT ?3)
-  AND payload IS NOT NULL AND finished_boot_id <> ?1 AND finished_at + window_s <= ?2
+  WHERE payload IS NOT NULL AND finished_boot_id = ?1 ORDER BY forget_boot LIMIT ?3)
+  AND payload IS NOT NULL AND finished_boot_id = ?1 AND finished_at + window_s <= ?2
 """
+NEXT_BOOT = "SELECT min(finished_boot_id) FROM operation WHERE payload IS NOT NULL AND finished_boot_id > ?"
 CANCEL_KEPT_S = 3600.0
 """A cancellation nobody could obey any more is dropped after this long."""
 
@@ -202,7 +203,10 @@ async def trial(transaction: Transaction, worker: str) -> None:
 async def forget(transaction: Transaction, at: Moment) -> int:
     """At most one batch of each kind; 0 when nothing is left to forget."""
     here = await transaction.run(FORGET_THIS_BOOT, (at.boot_id, at.boot, FORGET_BATCH))
-    there = await transaction.run(FORGET_OTHER_BOOTS, (at.boot_id, at.wall, FORGET_BATCH))
+    there, boot = 0, ""
+    while boot := (await transaction.all(NEXT_BOOT, (boot,)))[0][0]:
+        if boot != at.boot_id:
+            there += await transaction.run(FORGET_OTHER_BOOT, (boot, at.wall, FORGET_BATCH))
     await transaction.run("DELETE FROM cancel WHERE at <= ?", (at.wall - CANCEL_KEPT_S,))
     await budgets.forget(transaction, at.wall)
     return int(here + there)

@@ -24,13 +24,18 @@ CALL_ID, STATE, EPOCH, NONCE, OWNER, CREATED_AT, BOOT_ID, LEASE = 4, 8, 9, 10, 1
 _BY_REF = "tenant = ? AND principal = ? AND tool = ? AND key = ?"
 FIND = f"SELECT {COLUMNS} FROM operation WHERE {_BY_REF}"  # noqa: S608
 FIND_CALL = f"SELECT {COLUMNS} FROM operation WHERE tenant = ? AND call_id = ?"  # noqa: S608
-_OPEN = "state IN ('claimed', 'dispatched', 'unknown')"  # word for word the condition of the index
+_RUNNING = "state IN ('claimed', 'dispatched')"  # word for word the condition of the index
+NEXT_OWNER = (
+    f"SELECT boot_id, owner FROM operation WHERE {_RUNNING} AND (boot_id, owner) > (?, ?)"  # noqa: S608
+    " ORDER BY boot_id, owner LIMIT 1"
+)
 FIND_RUNNING = (
-    f"SELECT {COLUMNS} FROM operation WHERE {_OPEN} AND state <> 'unknown' ORDER BY updated_at, call_id"  # noqa: S608
+    f"SELECT {COLUMNS} FROM operation WHERE {_RUNNING} AND boot_id = ? AND owner = ? AND lease_boot < ?"  # noqa: S608
+    " ORDER BY lease_boot, call_id LIMIT ?"
 )
 FIND_UNKNOWN = (
-    f"SELECT {COLUMNS} FROM operation WHERE {_OPEN} AND state = 'unknown'"  # noqa: S608
-    " AND (updated_at, call_id) > (?, ?) ORDER BY updated_at, call_id LIMIT ?"
+    f"SELECT {COLUMNS} FROM operation WHERE state = 'unknown' AND (updated_at, call_id) > (?, ?)"  # noqa: S608
+    " ORDER BY updated_at, call_id LIMIT ?"
 )
 
 
@@ -74,9 +79,10 @@ class Rows:
             attendant=attendant,
         )
 
-    def is_orphan(self, row: Row) -> bool:
-        """Of a running operation: nobody runs it any more. Cheaper than reading all of it."""
-        return not self._owner_alive(row) or self._since(row, row[LEASE]) > 0
+    def lost_before(self, boot_id: str, owner: str) -> float:
+        """Running operations of this owner are nobody's where their lease ended before this."""
+        here = boot_id == self._boot.id and self._workers.alive(owner)
+        return self._boot.now() if here else math.inf
 
     def _owner_alive(self, row: Row) -> bool:
         if row[STATE] not in _OPEN_STATES:

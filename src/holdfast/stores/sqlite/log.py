@@ -1,7 +1,7 @@
 """The whole log in a database file, as it is on disk: read only, in one moment, past every gateway."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -9,7 +9,7 @@ from urllib.parse import quote
 from holdfast.model.errors import StoreError
 from holdfast.model.record import Record
 from holdfast.records.coverage import Attempt
-from holdfast.records.log import Leaf
+from holdfast.records.log import Leaf, Row, leaf_from
 from holdfast.records.merkle import leaf_hash
 from holdfast.stores.sql.sequencer import LEAF, NODE, SIZE
 
@@ -30,6 +30,9 @@ _CHECKPOINTS = "SELECT note FROM tree_checkpoint WHERE tenant = '*' ORDER BY siz
 _LEDGER = "SELECT tenant, call_id, state, epoch, nonce FROM operation"
 _CALL = "SELECT tenant, leaf FROM tree_leaf WHERE call_id = ? ORDER BY leaf LIMIT 1000"
 
+_PAGE = 1_000
+"""Leaves read at once: about a megabyte."""
+
 
 class SqliteLog:
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -46,6 +49,9 @@ class SqliteLog:
             return leaf_hash(hashed)
         [(hashed,)] = self._connection.execute(NODE, (level, place)).fetchall()
         return bytes(hashed)
+
+    def pages(self) -> Iterator[Sequence[Row]]:
+        return self._pages("", ())
 
     def leaves(self) -> Iterator[Leaf]:
         return self._leaves("", ())
@@ -70,25 +76,26 @@ class SqliteLog:
         return (Attempt(*row) for row in self._connection.execute(_LEDGER))
 
     def _leaves(self, where: str, parameters: tuple[object, ...]) -> Iterator[Leaf]:
+        for page in self._pages(where, parameters):
+            yield from map(leaf_from, page)
+
+    def _pages(self, where: str, parameters: tuple[object, ...]) -> Iterator[Sequence[Row]]:
         last = -1
         self._connection.text_factory = str
         try:
-            for leaf in self._read_leaves(where, (last, *parameters)):
-                last = leaf.place
-                yield leaf
+            for page in self._read_pages(where, (last, *parameters)):
+                last = page[-1][0]
+                yield page
         except sqlite3.OperationalError:  # text that is none: from here on read as what it looks like
             self._connection.text_factory = _lenient
-            yield from self._read_leaves(where, (last, *parameters))
+            yield from self._read_pages(where, (last, *parameters))
         finally:
             self._connection.text_factory = _lenient
 
-    def _read_leaves(self, where: str, parameters: tuple[object, ...]) -> Iterator[Leaf]:
-        for row in self._connection.execute(_LEAVES.format(where), parameters):
-            place, tenant, writer, seq, call_id, at, hashed, said, kind, said_at, body, prev, own = row
-            record = (
-                None if said is None else Record(tenant, writer, seq, said, kind, said_at, body, prev, own)
-            )
-            yield Leaf(place, tenant, writer, seq, call_id, at, hashed, record)
+    def _read_pages(self, where: str, parameters: tuple[object, ...]) -> Iterator[list[Row]]:
+        rows = self._connection.execute(_LEAVES.format(where), parameters)
+        while page := rows.fetchmany(_PAGE):
+            yield page
 
 
 def _lenient(raw: bytes) -> str:

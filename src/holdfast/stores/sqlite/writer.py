@@ -2,7 +2,7 @@
 
 Every job that waits runs in one transaction; it is committed, and only then are all of them answered: nothing
 is acknowledged before it is durable (AUD+). A job that fails takes no neighbour with it (DEC-1): the batch is
-run again, each job under a savepoint of its own. Savepoints are the second try because each statement costs
+run again, each job under a savepoint of its own. Savepoints are the last try because each statement costs
 more turns at the interpreter's lock than it costs SQLite.
 """
 
@@ -11,40 +11,32 @@ import logging
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from itertools import chain
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, NamedTuple, TypeVar, TypeVarTuple, Unpack, cast
+from typing import Any, Final, NamedTuple, TypeVar, TypeVarTuple, Unpack, cast
 
 from holdfast.model.errors import HoldfastError, StoreError
-from holdfast.records.chain import GENESIS, Chain, Mark, Record
-from holdfast.stores.sql.engine import (
-    ACTIVE_VERSION,
-    HALTS,
-    OPEN_CHAIN,
-    AmbiguousCommit,
-    Row,
-    Transaction,
-    Values,
-    Withdrawn,
-)
+from holdfast.records.chain import GENESIS, Chain, Mark
+from holdfast.stores.sql.engine import AmbiguousCommit, Transaction, Withdrawn
 from holdfast.stores.sqlite.connection import LOCK_S, Connect, connect, insist, is_busy
+from holdfast.stores.sqlite.plain import MISSED, PLAIN
+from holdfast.stores.sqlite.transaction import NotPlain, SqliteTransaction
 
 log = logging.getLogger(__name__)
 
 BATCH = 256
 """Most jobs in one commit: bounds how long the first of them waits for the last."""
+GATHERING = 3
+"""Turns of the loop for which a batch that still grows is waited for, where the last one was of several."""
 CHECKPOINT_PAGES = 4000
 """About 16 MB of log before it is folded back: often enough to stay small, seldom enough to be cheap."""
+BATCH_PAGES, JOB_PAGES = 4, 2
+"""About what a batch and each of its jobs add to the log."""
+FOLD: Final = "fold"
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
-
-_ROW = "(?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_INSERTS = {rows: f"INSERT INTO record VALUES {', '.join([_ROW] * rows)}" for rows in (32, 8, 1)}  # noqa: S608
-"""Several records in one statement; constant texts, so that each is prepared once."""
-
 
 _TIP = """
 SELECT seq, hash FROM (
@@ -52,76 +44,6 @@ SELECT seq, hash FROM (
   UNION ALL SELECT seq, hash FROM chain_head WHERE tenant = '*' AND writer = ?1
 ) ORDER BY seq DESC LIMIT 1
 """
-
-
-class SqliteTransaction:
-    """What jobs write with. Records wait in `pending` and go in together, last.
-
-    Nothing here ever waits: a job is over when it was started, on the event loop as in the thread.
-    """
-
-    def __init__(self, connection: sqlite3.Connection, chain: Chain) -> None:
-        self._execute = connection.execute
-        self._many = connection.executemany
-        self.chain = chain
-        self.pending: list[Record] = []
-        self._halts: dict[str, tuple[str, str]] | None = None
-        self._promoted: list[Row] | None = None
-        self._braked = False
-
-    async def run(self, statement: str, values: Values = ()) -> int:
-        return self._execute(statement, values).rowcount
-
-    async def one(self, statement: str, values: Values = ()) -> Row | None:
-        row: Row | None = self._execute(statement, values).fetchone()
-        return row
-
-    async def all(self, statement: str, values: Values = ()) -> list[Row]:
-        return self._execute(statement, values).fetchall()
-
-    async def many(self, statement: str, rows: Sequence[Values]) -> None:
-        self._many(statement, rows)
-
-    def record(self, tenant: str, call_id: str, kind: str, at: float, body: str) -> None:
-        self.pending.append(self.chain.append(tenant, call_id, kind, at, body))
-
-    def write_records(self) -> None:
-        if self.pending and self.pending[0].seq == 1:
-            self._execute(OPEN_CHAIN, (self.chain.writer, GENESIS))  # so that the sequencer knows of us
-        done = 0
-        for rows, statement in _INSERTS.items():
-            while len(self.pending) - done >= rows:
-                self._execute(statement, tuple(chain.from_iterable(self.pending[done : done + rows])))
-                done += rows
-
-    async def brake(self) -> None:
-        """Nobody else writes now; but what was read before must be read again."""
-        self._braked = True
-
-    async def alone(self, office: str) -> None:
-        """There is one writer at a time over all processes."""
-
-    async def halts(self) -> dict[str, tuple[str, str]]:
-        """Read once per transaction."""
-        if self._halts is None or self._braked:
-            self._halts = {target: (by, note) for target, by, note in self._execute(HALTS).fetchall()}
-        return self._halts
-
-    async def promoted(self) -> str | None:
-        if self._promoted is None or self._braked:
-            self._promoted = self._execute(ACTIVE_VERSION).fetchall()
-        return self._promoted[0][0] if self._promoted else None
-
-    async def shred(self) -> None:
-        self._execute("PRAGMA secure_delete = ON")
-
-    def ring(self, what: str) -> None:
-        """Nobody listens: processes look again often enough."""
-
-    def forget(self) -> None:
-        """Something that was read once may have been taken back."""
-        self._halts = None
-        self._promoted = None
 
 
 class _Job(NamedTuple):
@@ -137,6 +59,7 @@ class _Locked(Exception):
 
 
 _Answer = tuple["asyncio.Future[Any]", Any, BaseException | None]
+_Way = Callable[[_Job, SqliteTransaction], Any]
 
 
 class _Written(NamedTuple):
@@ -144,17 +67,20 @@ class _Written(NamedTuple):
 
     batch: list[_Job]
     answers: list[_Answer]
-    transaction: SqliteTransaction
+    durable: bool
     mark: Mark
 
 
 class SqliteWriter:
-    """Jobs run on the event loop; the commit, which waits for the disk, runs in a thread.
+    """Jobs run on the event loop; the commit that waits for the disk runs in a thread.
 
     Python statements that alternate between two threads cost more than they do: each gives up the
     interpreter lock and waits to get it back. So the thread gets one thing to do per batch. A whole batch
-    goes there only when another process has the database, or when one of its jobs takes long.
+    goes there only when another process has the database, or when it is one job that takes long. A commit
+    that need not survive a power cut only writes to the log, which is sooner done than handed over.
     """
+
+    in_order: Final = True
 
     def __init__(self, path: Path, name: str, lock_s: float = LOCK_S, connect: Connect = connect) -> None:
         self._path = path
@@ -163,17 +89,22 @@ class SqliteWriter:
         self._chain = Chain(name)
         self._chain_known = True  # a new name has no records yet
         self._waiting: deque[_Job] = deque()
-        self._work: SimpleQueue[_Written | list[_Job] | None] = SimpleQueue()
+        self._work: SimpleQueue[_Written | list[_Job] | str | None] = SimpleQueue()
         self._busy = False  # the connection is the thread's
         self._due = False  # a turn is on its way
+        self._seen = 0  # how many waited at the last turn
+        self._patience = 0  # for how many turns a growing batch is still waited for
         self._idle = asyncio.Event()
         self._synchronous = ""
+        self._unfolded = 0  # pages in the log, about
+        self._folded = True  # nothing was written since: the next commit syncs the log's beginning
         self._closed = True
 
     def open(self) -> None:
         """Must be called on the event loop whose tasks will submit jobs."""
         self._loop = asyncio.get_running_loop()
-        folding = f"wal_autocheckpoint = {CHECKPOINT_PAGES}"
+        # The log is folded when it is time, between two batches; this is for what was misjudged.
+        folding = f"wal_autocheckpoint = {4 * CHECKPOINT_PAGES}"
         self._connection = self._connect(self._path, 0.0, folding, any_thread=True)
         self._thread = threading.Thread(target=self._finish_batches, name="holdfast-writer", daemon=True)
         self._closed = False
@@ -209,7 +140,7 @@ class SqliteWriter:
     def submit_long(
         self, tenant: str, job: Callable[[Transaction, Unpack[Ts]], Awaitable[T]], *arguments: *Ts
     ) -> asyncio.Future[T]:
-        """Queue a durable job that touches many rows: its batch runs in the thread."""
+        """Queue a durable job that touches many rows: it runs in the thread, as a batch of its own."""
         future: asyncio.Future[T] = self._loop.create_future()
         self._queue(_Job(True, job, arguments, future, long=True))
         return future
@@ -218,8 +149,9 @@ class SqliteWriter:
         if self._closed:
             raise StoreError("the store is closed; open it again")
         self._waiting.append(job)
-        self._idle.clear()
-        self._take_turn()
+        if not self._due and not self._busy:
+            self._idle.clear()
+            self._take_turn()
 
     # -- on the event loop -------------------------------------------------------
 
@@ -230,13 +162,21 @@ class SqliteWriter:
             self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
+        waiting = len(self._waiting)
+        if self._patience and self._seen < waiting < BATCH:
+            self._seen = waiting
+            self._patience -= 1
+            self._loop.call_soon(self._turn)
+            return
         self._due = False
-        if not self._waiting:
+        self._seen = 0
+        if not waiting:
             self._idle.set()
             return
-        batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+        batch = self._next_batch()
+        self._patience = GATHERING if len(batch) > 1 else 0
         self._busy = True
-        if any(job.long for job in batch):
+        if batch[0].long:
             self._work.put(batch)
             return
         try:
@@ -244,56 +184,93 @@ class SqliteWriter:
         except _Locked:
             self._work.put(batch)
             return
-        if isinstance(written, _Written):
+        if not isinstance(written, _Written):
+            self._answer(written)
+        elif written.durable or self._folded:
             self._work.put(written)
         else:
-            self._answer(written)
+            self._answer(self._commit(written))
+
+    def _next_batch(self) -> list[_Job]:
+        """What has waited longest; a long job goes alone."""
+        waiting = self._waiting
+        batch = [waiting.popleft()]
+        if not batch[0].long:
+            while waiting and len(batch) < BATCH and not waiting[0].long:
+                batch.append(waiting.popleft())
+        return batch
 
     def _answer(self, answers: list[_Answer]) -> None:
-        self._busy = False
         _deliver(answers)
+        if self._unfolded >= CHECKPOINT_PAGES:
+            self._unfolded = 0
+            self._work.put(FOLD)  # nobody waits for this but the next batch
+            return
+        self._busy = False
         self._take_turn()
 
     # -- in the thread -----------------------------------------------------------
 
     def _finish_batches(self) -> None:
         while (work := self._work.get()) is not None:
-            written = work if isinstance(work, _Written) else self._write(work, self._lock_s)
-            answers = self._commit(written) if isinstance(written, _Written) else written
+            answers = self._finished(work)
             try:
                 self._loop.call_soon_threadsafe(self._answer, answers)
             except RuntimeError:  # the loop is gone, and with it everybody who waited
                 log.warning("%d answers of the store came after the event loop had ended", len(answers))
 
+    def _finished(self, work: "_Written | list[_Job] | str") -> list[_Answer]:
+        if isinstance(work, str):
+            self._fold()
+            return []
+        if isinstance(work, _Written):
+            return self._commit(work)
+        try:
+            written = self._write(work, self._lock_s)
+        except _Locked as locked:
+            return _all_failed(work, StoreError(str(locked)))
+        return self._commit(written) if isinstance(written, _Written) else written
+
+    def _fold(self) -> None:
+        try:
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        except sqlite3.Error as error:  # what is in the log is safe there, and folded another time
+            log.warning("the log could not be folded back: %s", error)
+        self._folded = True
+
     # -- wherever the connection is ----------------------------------------------
 
     def _write(self, batch: list[_Job], lock_s: float) -> "_Written | list[_Answer]":
         """Run all jobs in one transaction; the answers alone when nothing of it may be kept."""
-        mark = self._chain.mark()
         durable = any(job.durable for job in batch)
+        way: _Way = _plainly
+        while True:
+            try:
+                return self._try(batch, durable, lock_s, way)
+            except _Locked:
+                raise
+            except NotPlain:
+                way = _together
+            except Exception as error:
+                if way == self._apart:  # nothing was committed, whatever it was
+                    return _all_failed(batch, StoreError(f"the store did not take the write: {error}"))
+                way = self._apart  # one of them failed; which, and what of it was written, this tells
+
+    def _try(self, batch: list[_Job], durable: bool, lock_s: float, way: _Way) -> _Written:
+        """All jobs in one way; whatever is raised, nothing is left of it."""
+        mark = self._chain.mark()
         try:
             transaction = self._begin(durable, lock_s)
             self._find_tip()
             mark = self._chain.mark()
-            try:
-                answers: list[_Answer] = [
-                    (job.future, _over(job.run(transaction, *job.arguments)), None) for job in batch
-                ]
-            except Exception:  # one of them; which, and what of it was written, the slow way tells
-                self._roll_back()
-                self._chain.reset(mark)
-                transaction = self._begin(durable, lock_s)
-                answers = [self._run(job, transaction) for job in batch]
+            answers = [way(job, transaction) for job in batch]
+            transaction.write_plain()
             transaction.write_records()
-        except _Locked:
+        except Exception:
             self._roll_back()
             self._chain.reset(mark)
             raise
-        except Exception as error:  # nothing was committed, whatever it was
-            self._roll_back()
-            self._chain.reset(mark)
-            return _all_failed(batch, StoreError(f"the store did not take the write: {error}"))
-        return _Written(batch, answers, transaction, mark)
+        return _Written(batch, answers, durable, mark)
 
     def _commit(self, written: _Written) -> list[_Answer]:
         try:
@@ -304,6 +281,8 @@ class SqliteWriter:
             self._chain_known = False  # whether it went on, the next batch finds out
             failed = AmbiguousCommit(f"the store may not have taken the write: {error}")
             return _all_failed(written.batch, failed)
+        self._folded = False
+        self._unfolded += BATCH_PAGES + JOB_PAGES * len(written.batch)
         return written.answers
 
     def _begin(self, durable: bool, lock_s: float) -> SqliteTransaction:
@@ -314,12 +293,12 @@ class SqliteWriter:
         try:
             insist(self._connection, "BEGIN IMMEDIATE", lock_s)
         except sqlite3.OperationalError as error:
-            if lock_s == 0 and is_busy(error):
-                raise _Locked from None
+            if is_busy(error):
+                raise _Locked(f"the store did not take the write: {error}") from None
             raise
         return SqliteTransaction(self._connection, self._chain)
 
-    def _run(self, job: _Job, transaction: SqliteTransaction) -> _Answer:
+    def _apart(self, job: _Job, transaction: SqliteTransaction) -> _Answer:
         """Run a job so that its failure is its own."""
         execute = self._connection.execute
         mark, records = self._chain.mark(), len(transaction.pending)
@@ -359,6 +338,21 @@ class SqliteWriter:
             tip = self._connection.execute(_TIP, (self._chain.writer,)).fetchone()
             self._chain.reset((0, GENESIS) if tip is None else (tip[0], bytes(tip[1])))
             self._chain_known = True
+
+
+def _plainly(job: _Job, transaction: SqliteTransaction) -> _Answer:
+    """Most jobs want rows of which nobody has to know more; the others run in between."""
+    plain = PLAIN.get(job.run)
+    if plain is not None:
+        answer = plain(transaction, *job.arguments)
+        if answer is not MISSED:
+            return job.future, answer, None
+    transaction.write_plain()  # it may look at what those before it wrote
+    return _together(job, transaction)
+
+
+def _together(job: _Job, transaction: SqliteTransaction) -> _Answer:
+    return job.future, _over(job.run(transaction, *job.arguments)), None
 
 
 def _over(job: Awaitable[Any]) -> Any:

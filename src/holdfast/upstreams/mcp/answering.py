@@ -7,16 +7,14 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-import aiohttp
-
+from holdfast.upstreams.http.errors import Broken
+from holdfast.upstreams.http.response import JSON, Response
 from holdfast.upstreams.mcp import wire
 from holdfast.upstreams.mcp.errors import Garbage, Lost, Rejected
 from holdfast.upstreams.mcp.sse import Event, Events
 from holdfast.upstreams.mcp.waste import Waste
 
 OnMessage = Callable[[dict[str, Any]], Awaitable[None]]
-
-BROKEN = (aiohttp.ClientError, OSError, asyncio.IncompleteReadError)
 
 
 class Interrupted(Lost):
@@ -27,7 +25,23 @@ class Interrupted(Lost):
         self.last_id, self.retry_ms = last_id, retry_ms
 
 
-async def answer(response: aiohttp.ClientResponse, number: int, on_message: OnMessage) -> dict[str, Any]:
+def plain(response: Response, number: int) -> dict[str, Any] | None:
+    """The result for request `number`, where all of it is here and it is nothing but that."""
+    raw = response.whole if response.status == 200 and response.content_type == JSON else None
+    if raw is None:
+        return None
+    try:
+        message = wire.decoded(raw)
+    except ValueError:
+        return None
+    if type(message) is dict and type(found := message.get("id")) is int and found == number:
+        result = message.get("result")
+        if type(result) is dict and "error" not in message and "method" not in message:
+            return result
+    return None
+
+
+async def answer(response: Response, number: int, on_message: OnMessage) -> dict[str, Any]:
     """The result for request `number`. The response is used up, or closed."""
     try:
         kind = response.content_type
@@ -37,12 +51,12 @@ async def answer(response: aiohttp.ClientResponse, number: int, on_message: OnMe
     except BaseException:
         response.close()  # at a deadline this is what tells the server to stop
         raise
-    if kind != "application/json":
+    if kind != JSON:
         raise _unusable(response)
     return _told(raw, number, response)
 
 
-def _told(raw: bytes, number: int, response: aiohttp.ClientResponse) -> dict[str, Any]:
+def _told(raw: bytes, number: int, response: Response) -> dict[str, Any]:
     try:
         message = wire.decoded(raw)
     except ValueError:
@@ -68,7 +82,7 @@ def _mine(message: Any, number: int, lenient: bool = False) -> dict[str, Any] | 
     return None
 
 
-async def _streamed(response: aiohttp.ClientResponse, number: int, on_message: OnMessage) -> dict[str, Any]:
+async def _streamed(response: Response, number: int, on_message: OnMessage) -> dict[str, Any]:
     events = Events()
     async for event in read(response, events):
         message = _message(event)
@@ -91,7 +105,7 @@ def _message(event: Event) -> Any:
         return None
 
 
-async def messages(response: aiohttp.ClientResponse, events: Events) -> AsyncIterator[dict[str, Any]]:
+async def messages(response: Response, events: Events) -> AsyncIterator[dict[str, Any]]:
     """Everything that comes down a stream that answers nothing in particular."""
     async for event in read(response, events):
         message = _message(event)
@@ -100,42 +114,42 @@ async def messages(response: aiohttp.ClientResponse, events: Events) -> AsyncIte
                 yield part
 
 
-async def read(response: aiohttp.ClientResponse, events: Events) -> AsyncIterator[Event]:
+async def read(response: Response, events: Events) -> AsyncIterator[Event]:
     """The events of a response until it ends or breaks."""
     waste = Waste()
     try:
-        async for chunk in response.content.iter_any():
+        async for chunk in response.chunks():
             useless = 0 if events.within else len(chunk)
             for event in events.feed(chunk):
                 yield event  # nobody comes back for more after an answer
                 useless += len(event.data)
             if useless and (pause := waste.add(useless)):
                 await asyncio.sleep(pause)
-    except BROKEN:
+    except Broken:
         return
 
 
-async def _body(response: aiohttp.ClientResponse) -> bytes:
+async def _body(response: Response) -> bytes:
     """All of it, if it is not too much."""
     too_much = Garbage(f"the server's answer is longer than {wire.ANSWER_BYTES} bytes")
     if (response.content_length or 0) > wire.ANSWER_BYTES:
         raise too_much
+    if (whole := response.whole) is not None and len(whole) <= wire.ANSWER_BYTES:
+        return whole
+    held = bytearray()
     try:
-        if response.content_length is not None:
-            return await response.read()
-        held = bytearray()
-        async for chunk in response.content.iter_any():
+        async for chunk in response.chunks():
             held += chunk
             if len(held) > wire.ANSWER_BYTES:
                 raise too_much
-        return bytes(held)
-    except BROKEN as error:
-        raise Lost(f"the connection broke within the answer: {type(error).__name__}") from None
+    except Broken as error:
+        raise Lost(f"the connection broke within the answer: {error}") from None
+    return bytes(held)
 
 
-def _unusable(response: aiohttp.ClientResponse) -> Exception:
+def _unusable(response: Response) -> Exception:
     if response.status >= 300:
-        after = response.headers.get("retry-after", "")
+        after = response.header("retry-after") or ""
         wait = int(after) * 1000 if after.isdigit() and len(after) < 7 else None
         return Rejected(response.status, retry_after_ms=wait)
     return Garbage(f"the server answered with {response.content_type!r}, which is neither JSON nor a stream")

@@ -16,10 +16,10 @@ def unfinished(result: dict[str, Any]) -> bool:
 
 def answered(method: str, result: dict[str, Any], hidden: Hidden) -> Answer:
     kind = result.get("resultType", "complete")
-    if kind not in ("complete", INPUT_REQUIRED):
+    if kind != "complete" and kind != INPUT_REQUIRED:
         raise Garbage(f"the server answered with {str(kind)[:100]!r}, which was not offered to it")
-    if method != "tools/call" or unfinished(result):
-        return Answer(data=result, native=result, unfinished=unfinished(result))
+    if method != "tools/call" or kind == INPUT_REQUIRED:
+        return Answer(data=result, native=result, unfinished=kind == INPUT_REQUIRED)
     structured = result.get("structuredContent")
     data = {"content": result.get("content", [])} if structured is None else structured
     error = _complaint(result.get("content"), hidden) if result.get("isError") is True else None

@@ -5,8 +5,7 @@ gates.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from holdfast.model.contract import Contract
 from holdfast.model.mcp import COMPANIONS
@@ -18,8 +17,7 @@ Mirror = Callable[[str, Contract, Mapping[str, Any]], Mapping[str, str]]
 """The headers that repeat some of a tool's arguments."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(NamedTuple):
     method: str
     params: dict[str, Any]
     headers: Mapping[str, str] | None
@@ -33,29 +31,32 @@ def asking(attempt: Attempt, mirror: Mirror | None = None) -> Asking:
     if (method := COMPANIONS.get(identity.name)) is not None:
         return Asking(method, {**attempt.arguments, "_meta": meta}, None)
     name = identity.upstream_name or identity.name
-    arguments, headers = dict(attempt.arguments), dict[str, str]()
-    place, grafted = _graft(attempt)
+    arguments = attempt.arguments
+    place, carrier, key = _graft(attempt)
     if place == "argument":
-        arguments.update(grafted)
-    if mirror is not None:
-        headers.update(mirror(name, contract, arguments))
+        arguments = {**arguments, carrier: key}
+    elif type(arguments) is not dict:
+        arguments = dict(arguments)
+    headers = None if mirror is None else mirror(name, contract, arguments)
     if place == "header":
-        headers.update({header.lower(): key for header, key in grafted.items()})
+        headers = {**(headers or {}), carrier.lower(): key}
     return Asking("tools/call", {"name": name, "arguments": arguments, "_meta": meta}, headers or None)
 
 
-def _graft(attempt: Attempt) -> tuple[str, dict[str, str]]:
-    """Where else the upstream wants the key, and under which name; IDM-7."""
-    how = attempt.tool.contract.idempotency
-    if attempt.key is None or how is None or how.name is None:
-        return "none", {}
-    return how.upstream, {how.name: attempt.key}
+def _graft(attempt: Attempt) -> tuple[str, str, str]:
+    """Where else the upstream wants the key, under which name, and the key; IDM-7."""
+    how, key = attempt.tool.contract.idempotency, attempt.key
+    if how is None or how.name is None or key is None:
+        return "none", "", ""
+    return how.upstream, how.name, key
 
 
 def _meta(attempt: Attempt) -> dict[str, Any]:
-    said = {
-        KEY_META: attempt.key,
-        "traceparent": attempt.traceparent,
-        "tracestate": attempt.tracestate,
-    }
-    return {name: value for name, value in said.items() if value is not None}
+    said: dict[str, Any] = {}
+    if attempt.key is not None:
+        said[KEY_META] = attempt.key
+    if attempt.traceparent is not None:
+        said["traceparent"] = attempt.traceparent
+    if attempt.tracestate is not None:
+        said["tracestate"] = attempt.tracestate
+    return said

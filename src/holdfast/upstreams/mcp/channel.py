@@ -15,6 +15,7 @@ from holdfast.upstreams.mcp import relay, wire
 from holdfast.upstreams.mcp.change import Hear, change
 from holdfast.upstreams.mcp.errors import Garbage, Lost, Unsent
 from holdfast.upstreams.mcp.exchange import Exchange
+from holdfast.upstreams.mcp.inbox import Inbox
 from holdfast.upstreams.mcp.link import Ending
 
 log = logging.getLogger(__name__)
@@ -25,7 +26,6 @@ UNCANCELLABLE = frozenset({"initialize", "server/discover"})
 
 Send = Callable[[dict[str, Any], Mapping[str, str] | None], None]
 """Takes a message and further headers, where there are such things; raises Unsent."""
-_Item = dict[str, Any] | Exception
 
 
 class Channel:
@@ -33,7 +33,7 @@ class Channel:
         self._send = send
         self._hear = hear
         self._numbers = count(1)
-        self._waiting: dict[int, tuple[Exchange, asyncio.Queue[_Item]]] = {}
+        self._waiting: dict[int, tuple[Exchange, Inbox]] = {}
         self.in_flight: dict[int, Exchange] = {}
         self._left = relay.Left()
         self.over = Ending()
@@ -44,7 +44,7 @@ class Channel:
     ) -> dict[str, Any]:
         if self.over:
             raise Unsent(self.over.reason)
-        number, inbox = next(self._numbers), asyncio.Queue[_Item]()
+        number, inbox = next(self._numbers), Inbox()
         about = exchange or Exchange()
         if about.progress:
             params = {**(params or {}), "_meta": {**(params or {}).get("_meta", {}), "progressToken": number}}
@@ -66,9 +66,9 @@ class Channel:
             self.in_flight.pop(number, None)
             about.end()
 
-    async def _outcome(self, about: Exchange, inbox: "asyncio.Queue[_Item]") -> dict[str, Any]:
+    async def _outcome(self, about: Exchange, inbox: Inbox) -> dict[str, Any]:
         while True:
-            item = await inbox.get()
+            item = await inbox.next()
             if isinstance(item, Exception):
                 raise item
             if wire.is_answer(item):
@@ -104,7 +104,7 @@ class Channel:
             self._left.discard(number)
             log.debug("dropped an answer nobody waits for")
             return False
-        found[1].put_nowait(message)
+        found[1].put(message)
         return True
 
     def _question(self, message: dict[str, Any]) -> None:
@@ -130,10 +130,10 @@ class Channel:
                 about.withdraw((params or {}).get("requestId"))
         elif relay.listened(params):
             return
-        elif (inbox := self._addressee(method, params or {})) is not None and inbox.qsize() < MOST_NOTICES:
-            inbox.put_nowait(message)
+        elif (inbox := self._addressee(method, params or {})) is not None and len(inbox) < MOST_NOTICES:
+            inbox.put(message)
 
-    def _addressee(self, method: str, params: dict[str, Any]) -> "asyncio.Queue[_Item] | None":
+    def _addressee(self, method: str, params: dict[str, Any]) -> Inbox | None:
         if method == "notifications/progress":
             number = wire.number_of({"id": params.get("progressToken")})
         else:
@@ -148,15 +148,15 @@ class Channel:
         log.warning("%s; it is dropped", said)
         if len(self._waiting) == 1:
             (_, inbox), *_ = self._waiting.values()
-            inbox.put_nowait(Garbage(said))
+            inbox.put(Garbage(said))
 
     def fail(self, number: Any, error: Exception) -> None:
         """One request alone will not be answered."""
         if isinstance(number, int) and number in self._waiting:
-            self._waiting[number][1].put_nowait(error)
+            self._waiting[number][1].put(error)
 
     def lose(self, reason: str) -> None:
         """The stream is over: nobody gets an answer any more."""
         self.over.tell(reason)
         for _, inbox in self._waiting.values():
-            inbox.put_nowait(Lost(reason))
+            inbox.put(Lost(reason))

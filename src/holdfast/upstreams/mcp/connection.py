@@ -7,6 +7,7 @@ calls of different clients apart, and, where it serves both eras, sessions for c
 import asyncio
 import contextlib
 
+from holdfast.model.peer import Peer
 from holdfast.upstreams.mcp.errors import Lost, Refused, Unsent
 from holdfast.upstreams.mcp.exchange import Exchange
 from holdfast.upstreams.mcp.link import Ending, Link
@@ -31,15 +32,19 @@ class Connection:
         more = () if self._pool is None else self._pool.links
         return sum(len(link.in_flight) for link in {self.link, *more})
 
+    def plainly(self, peer: Peer | None) -> Link | None:
+        """The link that carries a call of this client, where there is nothing to choose or to open."""
+        if self._pool is None or (self.link.facts.modern and (peer is None or peer.modern)):
+            return self.link
+        return None
+
     async def carrier(self, exchange: Exchange) -> Link:
         """The link for a call of this client and principal."""
-        principal = exchange.principal if self._per_principal else ""
-        if self._pool is None:
+        if self._pool is None or self.plainly(exchange.peer) is not None:
             return self.link
+        principal = exchange.principal if self._per_principal else ""
         if not self.link.facts.modern:
             return await self._pool.link(exchange.owner, principal)
-        if exchange.peer is None or exchange.peer.modern:
-            return self.link
         try:
             return await self._pool.link(exchange.owner, principal)
         except NOT_OF_THAT_ERA:

@@ -1,30 +1,39 @@
 """How does a request get through the door of an HTTP server?
 
-One pooled session per upstream. Redirects are followed only to the same origin, cookies are not kept, and the
-headers that open the door are added here and nowhere else.
+One pool of connections per upstream. Redirects are followed only to the same origin, cookies are not kept, no
+proxy is asked, and the headers that open the door are added here and nowhere else.
 """
 
-import asyncio
 from collections.abc import Awaitable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import urljoin, urlsplit
 
-import aiohttp
-
-from holdfast.model import defaults
 from holdfast.model.errors import Code, NoEffect
+from holdfast.upstreams.http.address import address
+from holdfast.upstreams.http.errors import Broken, Unreachable
+from holdfast.upstreams.http.head import head, lines, request, said
+from holdfast.upstreams.http.pool import Pool
+from holdfast.upstreams.http.response import Response
 from holdfast.upstreams.mcp.errors import Lost, Rejected, Unsent
 from holdfast.upstreams.mcp.hidden import Hidden
 from holdfast.upstreams.mcp.target import HttpTarget
 
-KEEP_ALIVE_S = 3.0
-"""Shorter than what servers allow (uvicorn and Node: 5 s): nobody posts into a door that is closing."""
 REDIRECTS = frozenset({307, 308})
 CHALLENGES = frozenset({401, 403})
-_BEFORE_SENDING = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, ValueError)
-"""A ValueError is about the url or a header."""
 
 T = TypeVar("T")
+
+
+class Heading:
+    """Headers of many requests of one kind through one door; their bytes are made once."""
+
+    __slots__ = ("fields", "made", "names", "url")
+
+    def __init__(self, fields: Mapping[str, str]) -> None:
+        self.fields = fields
+        self.url = ""
+        self.made = b""
+        self.names: frozenset[str] = frozenset()
 
 
 class Door:
@@ -32,77 +41,106 @@ class Door:
         self.target, self.hidden = target, hidden
         self.url = target.url
         self._headers = {"accept-encoding": "identity", **{k.lower(): v for k, v in target.headers.items()}}
-        self._session: aiohttp.ClientSession | None = None
+        self._pool: Pool | None = None
 
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None or self._session.closed:
-            # The bulkhead bounds how many calls there are, so the pool need not.
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=defaults.CONNECT_S),
-                raise_for_status=False,
-            )
-        return self._session
+    def post(
+        self,
+        body: bytes,
+        headers: Heading,
+        principal: str = "",
+        url: str | None = None,
+        more: Mapping[str, str] | None = None,
+    ) -> Awaitable[Response]:
+        """The answer's head, and mostly all of it; the caller reads or closes the rest.
 
-    async def post(
-        self, body: bytes, headers: Mapping[str, str], principal: str = "", url: str | None = None
-    ) -> aiohttp.ClientResponse:
-        """The answer's head; the caller reads or closes the rest.
-
-        Raises Unsent or Lost, and NoEffect where nobody could be let in.
+        `more` are headers of this one post. Raises Unsent or Lost, and NoEffect where nobody could be let in.
         """
-        return await self._knock("POST", url, headers, principal, body)
+        return self._knock("POST", url, headers, principal, body, more)
 
-    async def get(
+    def get(
         self, headers: Mapping[str, str], principal: str = "", url: str | None = None
-    ) -> aiohttp.ClientResponse:
-        return await self._knock("GET", url, headers, principal, None)
+    ) -> Awaitable[Response]:
+        return self._knock("GET", url, Heading(headers), principal, None)
 
     async def delete(self, headers: Mapping[str, str], principal: str = "") -> None:
-        (await self._knock("DELETE", None, headers, principal, None)).release()
+        (await self._knock("DELETE", None, Heading(headers), principal, None)).close()
 
     async def _knock(
-        self, verb: str, url: str | None, headers: Mapping[str, str], principal: str, body: bytes | None
-    ) -> aiohttp.ClientResponse:
-        response = await self._once(verb, url or self.url, headers, principal, body)
+        self,
+        verb: str,
+        url: str | None,
+        headers: Heading,
+        principal: str,
+        body: bytes | None,
+        more: Mapping[str, str] | None = None,
+    ) -> Response:
+        response = await self._once(verb, url or self.url, headers, principal, body, more)
+        if response.status < 300:
+            return response
         if response.status in CHALLENGES and self.target.auth is not None:
-            status, said = response.status, response.headers.get("www-authenticate", "")
-            response.release()
+            status, said = response.status, response.header("www-authenticate") or ""
+            response.close()
             if not await _heeded(self.target.auth.challenged(principal, status, said)):
                 raise Rejected(status, "; the server wants other credentials")
-            response = await self._once(verb, url or self.url, headers, principal, body)
+            response = await self._once(verb, url or self.url, headers, principal, body, more)
         if response.status in REDIRECTS:
-            moved = self._moved(response)
-            response = await self._once(verb, moved, headers, principal, body)
+            moved = self._moved(response, url or self.url)
+            response = await self._once(verb, moved, headers, principal, body, more)
             if url is None and response.status < 300:
                 self.url = moved
         return response
 
     async def _once(
-        self, verb: str, url: str, headers: Mapping[str, str], principal: str, body: bytes | None
-    ) -> aiohttp.ClientResponse:
-        full: dict[str, str] = {**self._headers, **headers}
+        self,
+        verb: str,
+        url: str,
+        headers: Heading,
+        principal: str,
+        body: bytes | None,
+        more: Mapping[str, str] | None,
+    ) -> Response:
         if self.target.auth is not None:
             opening = await _heeded(self.target.auth.headers(principal))
-            full.update({name.lower(): value for name, value in opening.items()})
+            more = {**(more or {}), **{name.lower(): value for name, value in opening.items()}}
         try:
-            return await self._open().request(verb, url, data=body, headers=full, allow_redirects=False)
-        except _BEFORE_SENDING as error:
-            raise Unsent(f"cannot connect: {_words(error)}") from None
-        except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
-            raise Lost(f"the connection broke before an answer: {_words(error)}") from None
+            begun = headers.made if headers.url == url else self._head(verb, url, headers)
+            if more:
+                begun = self._with(more, begun, verb, url, headers)
+            pool = self._pool or self._opened()
+            if body is None:
+                return await pool.harmless(request(begun, None))
+            return await pool.request(request(begun, body))
+        except (Unreachable, ValueError) as error:  # a ValueError is about the url or a header
+            raise Unsent(f"cannot connect: {error}") from None
+        except Broken as error:
+            raise Lost(f"the connection broke before an answer: {error}") from None
 
-    def _moved(self, response: aiohttp.ClientResponse) -> str:
-        response.release()
-        there = urljoin(str(response.url), response.headers.get("location", ""))
+    def _head(self, verb: str, url: str, headers: Heading) -> bytes:
+        full, there = {**self._headers, **headers.fields}, address(url)
+        headers.url, headers.made = url, head(verb, there, full)
+        headers.names = frozenset(full) | said(there).keys()
+        return headers.made
+
+    def _with(self, more: Mapping[str, str], begun: bytes, verb: str, url: str, headers: Heading) -> bytes:
+        """The head with what only this request has; that counts where both have it."""
+        if headers.names.isdisjoint(more):
+            return begun + lines(more)
+        return head(verb, address(url), {**self._headers, **headers.fields, **more})
+
+    def _opened(self) -> Pool:
+        self._pool = Pool(address(self.target.url))
+        return self._pool
+
+    def _moved(self, response: Response, here: str) -> str:
+        response.close()
+        there = urljoin(here, response.header("location") or "")
         if not same_origin(there, self.target.url):
             raise Rejected(response.status, "; it points elsewhere: configure the url it points to")
         return there
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+        if self._pool is not None:
+            await self._pool.close()
         if self.target.auth is not None:
             await self.target.auth.close()
 
@@ -121,10 +159,3 @@ async def _heeded(authorizing: Awaitable[T]) -> T:
 def same_origin(one: str, other: str) -> bool:
     a, b = urlsplit(one), urlsplit(other)
     return (a.scheme, a.hostname, a.port) == (b.scheme, b.hostname, b.port)
-
-
-def _words(error: Any) -> str:
-    """What went wrong, without the address: it may carry a secret."""
-    if isinstance(inner := getattr(error, "os_error", error), OSError) and inner.strerror:
-        return inner.strerror.lower()
-    return type(error).__name__

@@ -55,5 +55,6 @@ class Exchange:
 
     def end(self) -> None:
         """Nobody is asked anything for a call that is over."""
-        for task in tuple((self._questions or {}).values()):
-            task.cancel()
+        if self._questions:
+            for task in tuple(self._questions.values()):
+                task.cancel()

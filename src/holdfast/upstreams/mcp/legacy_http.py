@@ -7,18 +7,18 @@ server may ask and tell what belongs to the request; what belongs to none comes 
 import asyncio
 import contextlib
 import logging
+from collections import Counter
 from collections.abc import Coroutine, Mapping
 from itertools import count
 from typing import Any
 
-import aiohttp
-
 from holdfast.model import defaults
 from holdfast.model.errors import NoEffect
+from holdfast.upstreams.http.response import Response
 from holdfast.upstreams.mcp import negotiate, relay, wire
-from holdfast.upstreams.mcp.answering import Interrupted, answer, messages
+from holdfast.upstreams.mcp.answering import Interrupted, answer, messages, plain
 from holdfast.upstreams.mcp.change import Hear, change
-from holdfast.upstreams.mcp.door import Door
+from holdfast.upstreams.mcp.door import Door, Heading
 from holdfast.upstreams.mcp.errors import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -51,8 +51,10 @@ class LegacyHttp:
         self.principal = principal
         self._numbers = count(1)
         self._session: dict[str, str] = {}
+        self._heading = self._headed()
         self.over = Ending()
         self.in_flight: dict[int, Exchange] = {}
+        self._owners: Counter[str | None] = Counter()
         self._left = relay.Left()
         self.heard = 0
         self._beside: set[asyncio.Task[None]] = set()
@@ -60,11 +62,12 @@ class LegacyHttp:
     async def open(self) -> None:
         number = next(self._numbers)
         posted = await self._post(wire.asked(number, "initialize", negotiate.offer(self._info)))
-        session = posted.headers.get("mcp-session-id")
+        session = posted.header("mcp-session-id")
         self.facts = negotiate.initialized(await answer(posted, number, self._unaddressed))
         self._session["mcp-protocol-version"] = self.facts.protocol_version
         if session is not None:
             self._session["mcp-session-id"] = session
+        self._heading = self._headed()
         await self.notify("notifications/initialized", None)
         if session is not None:
             self._spawn(self._listen())
@@ -75,15 +78,17 @@ class LegacyHttp:
         if self.over:
             raise Unsent(self.over.reason)
         about, number = exchange or Exchange(), next(self._numbers)
+        owner = about.owner
         if about.progress:
             params = {**(params or {}), "_meta": {**(params or {}).get("_meta", {}), "progressToken": number}}
         if exchange is not None:
             self.in_flight[number] = exchange
+            self._owners[owner] += 1
         try:
             return await self._ask(wire.asked(number, method, params), number, about)
         except asyncio.CancelledError:
             if exchange is not None:
-                self._left.add(number, exchange.owner)
+                self._left.add(number, owner)
             said = {"requestId": number, "reason": "the deadline passed or the caller gave up"}
             self._spawn(self._say(wire.noted("notifications/cancelled", said)))
             raise
@@ -96,19 +101,34 @@ class LegacyHttp:
                 raise Unsent("the server has forgotten the session") from None
             raise
         finally:
-            self.in_flight.pop(number, None)
+            if exchange is not None:
+                self._leave(number, owner)
             about.end()
+
+    def _leave(self, number: int, owner: str | None) -> None:
+        del self.in_flight[number]
+        self._owners[owner] -= 1
+        if not self._owners[owner]:
+            del self._owners[owner]
+
+    def free_for(self, owner: str | None) -> bool:
+        """Whether nobody else's call is on it."""
+        return not self._owners or (len(self._owners) == 1 and owner in self._owners)
 
     def _forgotten(self, error: Refused | Rejected) -> bool:
         about_call = isinstance(error, Refused) and error.code in (METHOD_NOT_FOUND, INVALID_PARAMS)
         return error.status == 404 and "mcp-session-id" in self._session and not about_call
 
     async def _ask(self, message: dict[str, Any], number: int, about: Exchange) -> dict[str, Any]:
+        response = await self._post(message, about.headers)
+        if (result := plain(response, number)) is not None:
+            return result
+
         async def on_message(said: dict[str, Any]) -> None:
             await self._addressed(about, said)
 
         try:
-            return await answer(await self._post(message, about.headers), number, on_message)
+            return await answer(response, number, on_message)
         except Interrupted as ended:
             stopped = ended
         vain = 0
@@ -128,22 +148,18 @@ class LegacyHttp:
                 raise  # the answer itself, on the stream
         raise stopped
 
-    async def _resume(self, last_id: str) -> aiohttp.ClientResponse:
+    async def _resume(self, last_id: str) -> Response:
         headers = {"accept": "text/event-stream", "last-event-id": last_id}
         return await self._door.get({**self._session, **headers}, self.principal)
 
-    async def _post(
-        self, message: dict[str, Any], more: Mapping[str, str] | None = None
-    ) -> aiohttp.ClientResponse:
-        headers = {
-            "content-type": "application/json",
-            "accept": "application/json, text/event-stream",
-            **self._session,
-            **(more or {}),
-        }
-        response = await self._door.post(wire.encoded(message), headers, self.principal)
+    async def _post(self, message: dict[str, Any], more: Mapping[str, str] | None = None) -> Response:
+        response = await self._door.post(wire.encoded(message), self._heading, self.principal, more=more)
         self.heard += 1
         return response
+
+    def _headed(self) -> Heading:
+        accept = "application/json, text/event-stream"
+        return Heading({"content-type": "application/json", "accept": accept, **self._session})
 
     async def notify(self, method: str, params: dict[str, Any] | None) -> None:
         await self._say(wire.noted(method, params))
@@ -151,7 +167,7 @@ class LegacyHttp:
     async def _say(self, message: dict[str, Any]) -> None:
         """Post what needs no answer; a server that is gone does not miss it."""
         with contextlib.suppress(Unsent, Lost, Rejected, NoEffect):
-            (await self._post(message)).release()
+            (await self._post(message)).close()
 
     # what the server says unasked
 
@@ -199,13 +215,13 @@ class LegacyHttp:
                 if response.status == 404:
                     self.over.tell("the server has forgotten the session")
                 if response.status != 200 or response.content_type != "text/event-stream":
-                    response.release()
+                    response.close()
                     return
                 vain = 0 if await self._heed(response, events) else vain + 1
             pause = defaults.RETRY_BASE_S * 2**vain if events.retry_ms is None else events.retry_ms / 1000
             await asyncio.sleep(min(pause, LONGEST_RESUME_S))
 
-    async def _heed(self, response: aiohttp.ClientResponse, events: Events) -> bool:
+    async def _heed(self, response: Response, events: Events) -> bool:
         some = False
         try:
             async for message in messages(response, events):

@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urljoin
 
-import aiohttp
-
 from holdfast.model.errors import NoEffect
+from holdfast.upstreams.http.response import Response
 from holdfast.upstreams.mcp import negotiate, wire
 from holdfast.upstreams.mcp.answering import read
 from holdfast.upstreams.mcp.change import Hear
 from holdfast.upstreams.mcp.channel import Channel
-from holdfast.upstreams.mcp.door import Door, same_origin
+from holdfast.upstreams.mcp.door import Door, Heading, same_origin
 from holdfast.upstreams.mcp.errors import Garbage, Lost, Rejected, Unsent
 from holdfast.upstreams.mcp.exchange import Exchange
 from holdfast.upstreams.mcp.protocol import Facts
@@ -39,7 +38,7 @@ class SseLink:
         self._out: asyncio.Queue[tuple[dict[str, Any], Mapping[str, str]]] = asyncio.Queue(BACKLOG)
         self._place: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._tasks: list[asyncio.Task[None]] = []
-        self._response: aiohttp.ClientResponse | None = None
+        self._response: Response | None = None
 
     @property
     def heard(self) -> int:
@@ -80,7 +79,7 @@ class SseLink:
         except asyncio.QueueFull:
             raise Unsent(f"{BACKLOG} messages wait for it already") from None
 
-    async def _read(self, response: aiohttp.ClientResponse) -> None:
+    async def _read(self, response: Response) -> None:
         why = "the stream ended"
         try:
             async for event in read(response, Events()):
@@ -107,12 +106,12 @@ class SseLink:
             message, more = await self._out.get()
             headers = {"content-type": "application/json", **more}
             try:
-                response = await self._door.post(wire.encoded(message), headers, url=place)
+                response = await self._door.post(wire.encoded(message), Heading(headers), url=place)
             except (Unsent, Lost, Rejected, NoEffect) as error:
                 self.channel.fail(message.get("id"), error)
                 self.channel.lose(str(error))
                 return
-            response.release()
+            response.close()
             if response.status >= 300:
                 self.channel.fail(message.get("id"), Rejected(response.status))
 

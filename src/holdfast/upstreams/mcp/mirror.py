@@ -12,6 +12,9 @@ from mcp.shared.inbound import find_invalid_x_mcp_header, mcp_param_headers, x_m
 from holdfast.model.contract import Contract
 
 _Paths = dict[tuple[str, ...], str]
+_NONE: Mapping[str, str] = {}
+MOST_READ = 4096
+"""Contracts whose schemas were read; far more than one server has tools."""
 
 
 class Mirror:
@@ -28,8 +31,14 @@ class Mirror:
         if paths is None:
             paths = self._contracts.get(contract.digest)
             if paths is None:
-                paths = self._contracts[contract.digest] = _paths(contract.affordance.input_schema)
-        return mcp_param_headers(paths, arguments) if paths else {}
+                paths = self._read(contract)
+        return mcp_param_headers(paths, arguments) if paths else _NONE
+
+    def _read(self, contract: Contract) -> _Paths:
+        if len(self._contracts) >= MOST_READ:
+            self._contracts.clear()
+        paths = self._contracts[contract.digest] = _paths(contract.affordance.input_schema)
+        return paths
 
 
 def _paths(schema: Any) -> _Paths:

@@ -11,13 +11,16 @@ from typing import Any
 from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value
 
 from holdfast.upstreams.mcp import negotiate, relay, wire
-from holdfast.upstreams.mcp.answering import answer
+from holdfast.upstreams.mcp.answering import answer, plain
 from holdfast.upstreams.mcp.change import Hear, change
-from holdfast.upstreams.mcp.door import Door
+from holdfast.upstreams.mcp.door import Door, Heading
 from holdfast.upstreams.mcp.errors import Garbage, Refused, Rejected, Unsent
 from holdfast.upstreams.mcp.exchange import Exchange
 from holdfast.upstreams.mcp.link import Ending
 from holdfast.upstreams.mcp.protocol import LATEST_MODERN_VERSION, Facts, enveloped
+
+MOST_HEADINGS = 1024
+"""Names of tools whose headers are kept as bytes; a resource's name may be anything."""
 
 
 class ModernHttp:
@@ -30,6 +33,7 @@ class ModernHttp:
             "accept": "application/json, text/event-stream",
             "mcp-protocol-version": self._version,
         }
+        self._headings: dict[tuple[str, str | None], Heading] = {}
         self.facts = Facts(protocol_version=self._version)
         self.over = Ending()
         self.in_flight: dict[int, Exchange] = {}
@@ -69,18 +73,15 @@ class ModernHttp:
         params = enveloped(params, self._version, self._info, about.peer)
         if about.progress:
             params["_meta"]["progressToken"] = number
-        headers = {**self._headers, "mcp-method": method}
-        if (key := NAME_BEARING_METHODS.get(method)) is not None:
-            headers["mcp-name"] = encode_header_value(str(params.get(key, "")))
-        if about.headers:
-            headers.update(about.headers)
+        heading = self._heading(method, params)
         if exchange is not None:
             self.in_flight[number] = exchange
         try:
-            response = await self._door.post(
-                wire.encoded(wire.asked(number, method, params)), headers, about.principal
-            )
+            message = wire.encoded(wire.asked(number, method, params))
+            response = await self._door.post(message, heading, about.principal, more=about.headers)
             self.heard += 1
+            if (result := plain(response, number)) is not None:
+                return result
 
             async def on_message(message: dict[str, Any]) -> None:
                 await self._beside(about, message)
@@ -91,6 +92,19 @@ class ModernHttp:
             raise
         finally:
             self.in_flight.pop(number, None)
+
+    def _heading(self, method: str, params: dict[str, Any]) -> Heading:
+        key = NAME_BEARING_METHODS.get(method)
+        name = None if key is None else str(params.get(key, ""))
+        found = self._headings.get((method, name))
+        if found is None:
+            fields = {**self._headers, "mcp-method": method}
+            if name is not None:
+                fields["mcp-name"] = encode_header_value(name)
+            if len(self._headings) >= MOST_HEADINGS:
+                self._headings.clear()
+            found = self._headings[method, name] = Heading(fields)
+        return found
 
     async def _beside(self, about: Exchange, message: dict[str, Any]) -> None:
         self.heard += 1

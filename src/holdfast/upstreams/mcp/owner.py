@@ -61,10 +61,16 @@ class Owner(Generic[L]):
         if self._task is None and not self._closed:
             self._task = asyncio.get_running_loop().create_task(self._own(), name=f"upstream {self._name}")
 
+    @property
+    def present(self) -> L | None:
+        """What is owned, where it is there and not over."""
+        live = self.live
+        return None if live is None or live.over else live
+
     async def usable(self) -> L:
         """What is owned, waiting while it is being opened; raises Unsent when there is nothing."""
-        if self.live is not None and not self.live.over:
-            return self.live
+        if (live := self.present) is not None:
+            return live
         if self._closed:
             raise Unsent("it is closed")
         self.start()  # whoever needs it first

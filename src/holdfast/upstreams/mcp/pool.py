@@ -42,14 +42,17 @@ class Pool:
 
     def _free(self, owner: str | None, principal: str) -> LegacyHttp | None:
         """A session nobody else is using: best the one this client had before, or one nobody had."""
-        free = [
-            link
-            for link in self.links
-            if link.principal == principal
-            and all(exchange.owner == owner for exchange in link.in_flight.values())
-        ]
-        last = self._last
-        return min(free, key=lambda link: (last[link] != owner, last[link] is not None), default=None)
+        unused = others = None
+        for link, last in self._last.items():
+            if link.over or link.principal != principal or not link.free_for(owner):
+                continue
+            if last == owner:
+                return link
+            if last is None:
+                unused = unused or link
+            else:
+                others = others or link
+        return unused or others
 
     async def _another(self, principal: str) -> LegacyHttp:
         if self._refused is not None:

@@ -45,9 +45,10 @@ class Facts:
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     instructions: str | None = None
 
-    @property
-    def modern(self) -> bool:
-        return self.protocol_version in MODERN_PROTOCOL_VERSIONS
+    modern: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "modern", self.protocol_version in MODERN_PROTOCOL_VERSIONS)
 
 
 def client(version: str) -> dict[str, Any]:
@@ -58,18 +59,17 @@ def enveloped(
     params: dict[str, Any] | None, version: str, info: Mapping[str, Any], peer: Peer | None
 ) -> dict[str, Any]:
     """The parameters as 2026-07-28 wants them: each request says who asks, and what can be asked back."""
-    params = {} if params is None else params
-    meta: dict[str, Any] = {
-        **params.get("_meta", {}),
-        PROTOCOL_VERSION_META_KEY: version,
-        CLIENT_INFO_META_KEY: info,
-        CLIENT_CAPABILITIES_META_KEY: {} if peer is None else _askable(peer),
-    }
+    whole = {} if params is None else dict(params)
+    meta: dict[str, Any] = dict(whole.get("_meta", ()))
+    meta[PROTOCOL_VERSION_META_KEY] = version
+    meta[CLIENT_INFO_META_KEY] = info
+    meta[CLIENT_CAPABILITIES_META_KEY] = {} if peer is None else _askable(peer.capabilities)
     if peer is not None and peer.log_level is not None:
         meta[LOG_LEVEL_META_KEY] = peer.log_level
-    return {**params, "_meta": meta}
+    whole["_meta"] = meta
+    return whole
 
 
-def _askable(peer: Peer) -> dict[str, Any]:
+def _askable(declared: Mapping[str, Any]) -> dict[str, Any]:
     """What the client declared, of what goes through us."""
-    return {name: peer.capabilities[name] for name in CAPABILITIES if name in peer.capabilities}
+    return {name: declared[name] for name in CAPABILITIES if name in declared} if declared else {}

@@ -7,12 +7,14 @@ A server that dies is started again; while it is away, calls are told so and not
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
 from holdfast.model import defaults
 from holdfast.model.answer import Answer
 from holdfast.model.errors import NoEffect
+from holdfast.model.peer import Peer
 from holdfast.ports import Attempt
 from holdfast.upstreams.mcp import listing, rounds
 from holdfast.upstreams.mcp.answers import answered, unfinished
@@ -43,6 +45,8 @@ _FAILURES = (Unsent, Refused, Rejected, Lost, Garbage)
 
 class McpUpstream:
     """Implements `ports.Upstream`."""
+
+    taskless = True
 
     def __init__(
         self,
@@ -124,27 +128,35 @@ class McpUpstream:
     # a call
 
     async def invoke(self, attempt: Attempt) -> Answer:
-        exchange = Exchange(attempt.peer, whose(attempt.tenant, attempt.principal))
+        peer, over_http = attempt.peer, self._door is not None
+        exchange = Exchange(peer, whose(attempt.tenant, attempt.principal) if self.personal else "")
         try:
-            link = await (await self._owner.usable()).carrier(exchange)
+            connection = self._owner.present or await self._owner.usable()
+            link = connection.plainly(peer) or await connection.carrier(exchange)
             modern = link.facts.modern
-            wanted = asking(attempt, self._mirror.headers if modern and self._door is not None else None)
-            if self._door is None and wanted.headers:
-                raise NoEffect(
-                    f"upstream {self.name!r} has no headers, and the contract puts the key into one"
-                )
-            exchange.headers = wanted.headers
-            result = await self._called(link, wanted, exchange)
+            wanted = asking(attempt, self._mirror.headers if modern and over_http else None)
+            if wanted.headers is not None:
+                exchange.headers = self._sendable(wanted.headers)
+            if peer is None or not modern:
+                result = await link.request(wanted.method, wanted.params, exchange)
+            else:
+                result = await self._in_rounds(link, wanted, exchange, peer)
             return answered(wanted.method, result, self._hidden)
         except _FAILURES as error:
             raise judged(self.name, self._cleaned(error)) from None
 
-    async def _called(self, link: Link, wanted: Asking, exchange: Exchange) -> dict[str, Any]:
-        peer, params = exchange.peer, wanted.params
-        if peer is None or not link.facts.modern:
-            return await link.request(wanted.method, params, exchange)
-        given = {"inputResponses": peer.input_responses, "requestState": peer.request_state}
-        params = {**params, **{name: value for name, value in given.items() if value is not None}}
+    def _sendable(self, headers: Mapping[str, str]) -> Mapping[str, str]:
+        if self._door is None:
+            raise NoEffect(f"upstream {self.name!r} has no headers, and the contract puts the key into one")
+        return headers
+
+    async def _in_rounds(self, link: Link, wanted: Asking, exchange: Exchange, peer: Peer) -> dict[str, Any]:
+        """With what the client answered before, and what it can be asked now."""
+        params = wanted.params
+        if (responses := peer.input_responses) is not None:
+            params = {**params, "inputResponses": responses}
+        if (state := peer.request_state) is not None:
+            params = {**params, "requestState": state}
         result = await link.request(wanted.method, params, exchange)
         if peer.modern or not unfinished(result):
             return result

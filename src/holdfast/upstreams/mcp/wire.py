@@ -4,7 +4,6 @@ Whatever comes is kept: numbers that do not fit 64 bits are not rounded, members
 """
 
 import json
-import re
 from typing import Any, NoReturn
 
 import orjson
@@ -14,8 +13,9 @@ from holdfast.upstreams.mcp.errors import Garbage, Refused
 ANSWER_BYTES = 16 * 1024 * 1024
 """The largest message a server may send: far beyond what a model can read, far below what hurts a process."""
 
-_LONG = re.compile(rb"[0-9]{19}")
-"""More digits than orjson keeps exactly."""
+_DIGITS_ALIKE = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in range(256))
+_LONG = b"0" * 19
+"""More digits than orjson keeps exactly; looking for them among digits made alike is a tenth of a regex."""
 
 
 def encoded(message: Any) -> bytes:
@@ -27,7 +27,7 @@ def encoded(message: Any) -> bytes:
 
 def decoded(raw: bytes | bytearray) -> Any:
     """Raises ValueError."""
-    if _LONG.search(raw):
+    if _LONG in raw.translate(_DIGITS_ALIKE):
         try:
             return json.loads(raw, parse_constant=_no_number)
         except RecursionError:

@@ -1,0 +1,103 @@
+"""Do the docs say what was measured, and only what may be concluded?"""
+
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bench import figures
+from bench.contestants import ALL, DIRECT, OURS, PEERS
+from bench.goals import Goals
+from bench.ring import Round
+from bench.svg import Bar, Panel, drawn
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def a_round(name: str, concurrency: int = 32, **more: Any) -> Round:
+    quiet = Round(
+        contestant=name,
+        concurrency=concurrency,
+        calls=100,
+        faults=0,
+        fault="",
+        per_second=1_000.0,
+        p50_ms=1.0,
+        p95_ms=2.0,
+        p99_ms=3.0,
+        cpu_us=300.0,
+        rss_mb=100.0,
+        others=0.0,
+        reached=True,
+    )
+    return replace(quiet, **more)
+
+
+def verdicts(*rounds: Round) -> dict[str, str]:
+    return {one.goal: one.verdict for one in Goals(ALL, rounds, fsync_ms=0.5).judged()}
+
+
+def test_a_promise_is_judged_from_undisturbed_rounds() -> None:
+    said = verdicts(
+        a_round("holdfast read", per_second=3_000.0),
+        a_round("supergateway", per_second=2_400.0),
+        a_round("fastmcp proxy", per_second=700.0),
+    )
+    assert said == {
+        "holdfast read, calls/s at 32, beside the fastest peer": "kept",
+        "holdfast read, calls/s at 32, beside the best FastMCP": "not kept",
+    }
+
+
+@pytest.mark.parametrize("disturbed", ["holdfast read", "supergateway"])
+def test_nothing_is_concluded_from_rounds_that_others_disturbed(disturbed: str) -> None:
+    both = ("holdfast read", "supergateway")
+    said = verdicts(*(a_round(name, others=0.2 if name == disturbed else 0.0) for name in both))
+    assert set(said.values()) == {"no conclusion"}
+
+
+def test_a_write_may_take_two_fsyncs_and_six_direct_calls() -> None:
+    direct = a_round("direct", concurrency=1, p50_ms=0.2)
+    goal = "holdfast durable write, p50 at 1, in ms: 2 fsyncs + 6 x direct"
+    assert verdicts(direct, a_round("holdfast durable write", 1, p50_ms=2.2))[goal] == "kept"
+    assert verdicts(direct, a_round("holdfast durable write", 1, p50_ms=2.3))[goal] == "not kept"
+
+
+def test_every_block_of_the_page_is_known_and_filling_it_twice_changes_nothing() -> None:
+    page = figures.PAGE.read_text()
+    named = [match[2] for match in figures.BLOCK.finditer(page)]
+    assert sorted(named) == sorted(figures.BLOCKS)
+    once = figures.filled(page)
+    assert figures.filled(once) == once
+
+
+def test_the_docs_say_what_the_kept_results_say() -> None:
+    assert figures.stale() == []  # make docs
+
+
+def test_a_block_shows_what_was_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = {"tables": [{"tool": "read", "parts": {"begin": 40.0}, "sum": 40.0, "total": 42.0, "off": -0.048}]}
+    monkeypatch.setattr(figures, "found", lambda name: kept if name == "parts" else None)
+    page = "<!-- figures: parts -->\nold\n<!-- end -->\n<!-- figures: growth -->\nold\n<!-- end -->\n"
+    said = figures.filled(page)
+    assert "| begin | 40.0 |" in said
+    assert "| difference | -4.8% |" in said
+    assert "Not measured yet" in said
+    assert "old" not in said
+
+
+def test_names_are_told_apart_by_who_made_the_gateway() -> None:
+    assert all(who.peer for who in PEERS)
+    assert not any(who.peer for who in (*OURS, DIRECT))
+    names = [who.name for who in ALL]
+    assert len(set(names)) == len(names)
+
+
+def test_a_plot_is_an_svg_whose_bars_are_as_long_as_their_values() -> None:
+    bars = [Bar("a & b", 50.0, "50"), Bar("c", 100.0, "100", "theirs"), Bar("d", 900.0, "900")]
+    root = ET.fromstring(drawn([Panel("title <1>", bars, cap=100.0)], "about"))
+    wide = [float(rect.attrib["width"]) for rect in root.iter(f"{SVG}rect")]
+    assert wide[1] == pytest.approx(2 * wide[0])
+    assert wide[2] == wide[1]
+    assert "⟩ 900" in [text.text for text in root.iter(f"{SVG}text")]
