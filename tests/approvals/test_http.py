@@ -9,11 +9,11 @@ import pytest
 from holdfast.gateway import Gateway
 from tests.requirements import requirement
 from tests.servers.asgi import Client
-from tests.servers.conftest import PEOPLE, app, as_person, desk, gateway
+from tests.servers.conftest import PEOPLE, app, as_person, desk, gateway, short
 from tests.servers.desk import Desk
 from tests.servers.test_operate import MAIL, fits
 
-__all__ = ["app", "as_person", "desk", "gateway"]
+__all__ = ["app", "as_person", "desk", "gateway", "short"]
 
 
 @pytest.fixture

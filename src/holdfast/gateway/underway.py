@@ -80,6 +80,7 @@ class Underway:
                 answer.set_exception(error)
         finally:
             del self._lives[life.call.nonce]
+            _let_go(life.call)
 
     def leave(self, peer: Peer) -> None:
         """A client went and took nothing back: what it called goes on, for its next equal call to get."""
@@ -96,6 +97,15 @@ class Underway:
             if not life.answer.done():
                 stop(life.call)
                 life.answer.set_result(cut_short(life.call))
+
+
+def _let_go(call: Call) -> None:
+    """An attempt that is over knows its call by its context, and its call knows it.
+
+    Nobody would part them but the collector, which costs more than a gate.
+    """
+    if call.work is not None and call.work.done():
+        call.work = None
 
 
 def stop(call: Call) -> str:
