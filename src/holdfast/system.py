@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -53,7 +54,11 @@ class RandomIds:
     BLOCK = 4096
 
     def __init__(self) -> None:
-        self._owner = 0
+        self.forget()
+        _drawing.add(self)
+
+    def forget(self) -> None:
+        """What was fetched is for nobody any more."""
         self._hex = ""
         self._at = 0
 
@@ -69,11 +74,24 @@ class RandomIds:
 
     def _take(self, digits: int) -> str:
         end = self._at + digits
-        if end > len(self._hex) or self._owner != os.getpid():  # a forked child must not repeat its parent
-            self._owner, self._hex, self._at, end = os.getpid(), os.urandom(self.BLOCK).hex(), 0, digits
+        if end > len(self._hex):
+            self._hex, self._at, end = os.urandom(self.BLOCK).hex(), 0, digits
         taken = self._hex[self._at : end]
         self._at = end
         return taken
+
+
+_drawing: weakref.WeakSet[RandomIds] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    """A forked child must not repeat its parent."""
+    for ids in _drawing:
+        ids.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
 
 
 class TokenIngress:
