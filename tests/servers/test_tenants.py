@@ -68,7 +68,7 @@ def plain(said: Said, id: str) -> Said:
 
 def secrets_in(said: Said, street: Street) -> Iterator[str]:
     for secret in (*SECRETS, *street.ids.values()):
-        if secret.encode() in said.body:
+        if re.search(rb"%b(?!\d)" % re.escape(secret.encode()), said.body):  # record 40 is not record 4
             yield secret
 
 
