@@ -283,8 +283,10 @@ class Approvals(Protocol):
         """Write a vote down; `via` is the role that stands in for `role`."""
         ...
 
-    async def waiting(self) -> Sequence[Approval]:
-        """Every unanswered question of every tenant, without its packet."""
+    async def due(self, groups: int) -> Sequence[Approval]:
+        """Unanswered questions of every tenant, without their packets: those past their time, and those that
+        the next of so many groups should have been asked by now.
+        """
         ...
 
     async def expire(self, approval: Approval) -> bool:

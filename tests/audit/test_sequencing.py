@@ -287,6 +287,45 @@ async def test_a_broken_chain_is_not_taken_further_and_everybody_is_told(
 
 
 @requirement("AUD-1")
+@pytest.mark.parametrize(
+    "touch",
+    [
+        "DELETE FROM {}record WHERE seq = 2",
+        "UPDATE {}record SET tenant = 'acme' WHERE seq = 2",
+        "UPDATE {}record SET call_id = 'other' WHERE seq = 2",
+        "UPDATE {}record SET kind = 'control' WHERE seq = 2",
+        "UPDATE {}record SET at = at + 0.000001 WHERE seq = 2",
+        "UPDATE {}record SET body = body || ' ' WHERE seq = 2",
+        "UPDATE {}record SET prev = hash WHERE seq = 2",
+        "UPDATE {}record SET hash = prev WHERE seq = 2",
+    ],
+)
+async def test_a_process_does_not_take_its_own_records_on_trust(
+    process: Process, kind: str, tmp_path: Path, touch: str
+) -> None:
+    async with process() as store:
+        await run(store, "a")
+        await run(store, "b")
+        rows(kind, tmp_path, touch)
+        await store.audit.sequence()
+        entries = await store.audit.since("default", 0.0, -1, 100)
+    assert [entry.record.seq for entry in entries] == [1]
+    [(fault,)] = rows(kind, tmp_path, "SELECT fault FROM {}chain_head")
+    assert fault.startswith("record 2 of writer")
+
+
+@requirement("AUD-1")
+async def test_a_process_goes_on_where_another_has_put_its_records_into_the_tree(process: Process) -> None:
+    async with process() as one, process() as two:
+        for first, second in [(one, two), (two, one), (two, two), (one, one)] * 2:
+            await run(first, f"{id(first)}-{(await one.audit.head())[0]}")
+            await run(second, f"{id(second)}-{(await one.audit.head())[0]}-again")
+            assert await first.audit.sequence() == 4
+            assert await second.audit.sequence() == 0
+        assert (await one.audit.head())[0] == 32
+
+
+@requirement("AUD-1")
 async def test_dead_writers_are_not_asked_after_for_ever(process: Process, kind: str, tmp_path: Path) -> None:
     around = ManualWorkers()
     for name in ("w_1", "w_2", "w_3"):

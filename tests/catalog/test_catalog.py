@@ -91,6 +91,22 @@ def test_a_status_changes_at_once() -> None:
 
 
 @requirement("REG-1")
+def test_every_change_is_counted() -> None:
+    tools = catalog(version("1.0.0"))
+    seen = [tools.changes]
+    tools.set_status(TOOL, "1.0.0", ToolStatus.DEPRECATED)
+    seen.append(tools.changes)
+    tools.register([offer(version("1.1.0"))])
+    seen.append(tools.changes)
+    tools.replace("shop", [offer(version("1.1.0"))])
+    seen.append(tools.changes)
+    assert seen == sorted(set(seen))
+    tools.find(TOOL, None)
+    assert not tools.set_status(TOOL, "9.0.0", ToolStatus.DEPRECATED)
+    assert tools.changes == seen[-1]
+
+
+@requirement("REG-1")
 def test_a_new_version_is_seen_at_once() -> None:
     tools = catalog(version("1.0.0"))
     assert found(tools, "1.x") == "1.0.0"

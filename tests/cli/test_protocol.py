@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import uvicorn
 
-from holdfast.cli.protocol import Joined, Protocol
+from holdfast.cli.joined import Joined
+from holdfast.cli.protocol import Protocol
 
 Exchange = Callable[[bytes], Awaitable[bytes]]
 KNOWN = [(b"content-type", b"text/plain"), (b"content-length", b"5")]
@@ -38,8 +39,9 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 
 
 @asynccontextmanager
-async def served(state: dict[str, Any]) -> AsyncIterator[int]:
-    server = uvicorn.Server(uvicorn.Config(app, http=Protocol, lifespan="off", log_config=None, port=0))
+async def served(state: dict[str, Any], served: Any = app) -> AsyncIterator[int]:
+    config = uvicorn.Config(served, http=Protocol, lifespan="off", log_config=None, access_log=False, port=0)
+    server = uvicorn.Server(config)
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     server.lifespan.state = state

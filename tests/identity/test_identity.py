@@ -1,5 +1,6 @@
 """Is a caller who they say, and may they do no more than they should?"""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -289,3 +290,15 @@ def test_a_minted_entry_works_in_the_configuration() -> None:
     caller = identity.authenticate({"Authorization": f"Bearer {plain}"})
     assert caller.id == "alice/bot"
     assert caller.scopes == {"orders:*"}
+
+
+@requirement("AUT-4")
+def test_who_somebody_is_can_be_remembered_until_a_scope_ends_and_with_a_key_not_at_all() -> None:
+    alice = Person(name="alice", grants=(Grant("a"), Grant("b", "bob", expires_at=10.0)))
+    identity = Identity.local([alice, person("carol", "a")], os_user="alice", now=lambda: 0.0)
+    standing = identity.standing({})
+    assert (standing.principal, standing.until) == (identity.authenticate({}), 10.0)
+    assert identity.standing({"X-Holdfast-User": "carol"}).until == math.inf
+    keyed = Keyed()
+    standing = keyed.identity.standing(keyed.headers("bot"))
+    assert (standing.principal.agent, standing.until) == ("bot", -math.inf)

@@ -5,10 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import Effect, tool
+from holdfast.catalog.catalog import MemoryCatalog
+from holdfast.gateway.retiring import Retiring
 from holdfast.model.errors import Code
 from holdfast.model.observation import Status
 from holdfast.model.vocabulary import ToolStatus
+from holdfast.stores.memory import MemoryStore
 from holdfast.testing import ManualClock
+from tests.catalog.contracts import get_order, offer
 from tests.lifecycle.world import opened
 from tests.requirements import requirement
 
@@ -86,6 +90,29 @@ async def test_a_version_still_in_use_is_not_taken_away_and_somebody_is_told(
         assert status(gateway, "1.0.0") is ToolStatus.SUNSET
     assert (said, again) == ([], [])
     assert [(use.tool, use.calls) for use in notes] == [("test.weigh@1.0.0", 1)]
+
+
+@requirement("REG-6")
+async def test_a_version_that_comes_later_leaves_in_time_as_well() -> None:
+    clock, catalog = ManualClock(), MemoryCatalog()
+    retiring = Retiring(catalog, MemoryStore(clock).audit, clock)
+
+    def status() -> ToolStatus | None:
+        found = catalog.exact("shop.get_order", "1.0.0")
+        return None if found is None else ToolStatus(found.status)
+
+    await retiring.tend()
+    dates = {"deprecated_on": day(1), "sunset_on": day(2)}
+    catalog.register([offer(get_order(identity={"version": "1.0.0", **dates}))])
+    seen = []
+    for _ in range(4):
+        await retiring.tend()
+        seen.append(status())
+        await clock.advance(86_400)
+    assert seen == [ToolStatus.ACTIVE, ToolStatus.DEPRECATED, ToolStatus.SUNSET, ToolStatus.SUNSET]
+    catalog.set_status("shop.get_order", "1.0.0", ToolStatus.ACTIVE)
+    await retiring.tend()
+    assert status() is ToolStatus.SUNSET
 
 
 @requirement("REG-6")

@@ -36,7 +36,13 @@ async def serving(app: ASGIApp, *, like_ours: bool = True) -> AsyncIterator[Serv
     listener.listen(1024)  # connections queue here from now on
     http = Protocol if like_ours else HttpToolsProtocol
     config = uvicorn.Config(
-        app, http=http, log_config=None, ws="none", lifespan="off", timeout_graceful_shutdown=5
+        app,
+        http=http,
+        log_config=None,
+        access_log=False,
+        ws="none",
+        lifespan="off",
+        timeout_graceful_shutdown=5,
     )
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve(sockets=[listener]))

@@ -1,9 +1,11 @@
 """Is a person asked once, heard once, and never overheard?"""
 
+from dataclasses import replace
+
 import pytest
 
 from holdfast.model import defaults
-from holdfast.model.approval import Answer
+from holdfast.model.approval import Answer, due_level
 from holdfast.model.call import Principal
 from holdfast.model.errors import HoldfastError, TooManyAsks
 from holdfast.model.vocabulary import State
@@ -68,6 +70,35 @@ async def test_everybody_needed_must_say_yes_and_nobody_counts_twice(world: Worl
     assert (last.answer, [vote.person for vote in last.votes]) == (Answer.APPROVED, ["olga", "omar", "cleo"])
     assert await world.approvals.get("default", asked.id) == last
     assert world.kinds() == ["ask", "vote", "vote", "vote"]
+
+
+@requirement("APR-3")
+async def test_only_questions_that_are_due_are_told_and_none_of_those_is_missed(world: World) -> None:
+    chain, told = (("operator",), ("compliance",), ("security",)), []
+    asked = await world.approvals.ask(make_call(world.clock), ONE, {"n": 1})
+    assert await world.approvals.due(3) == []
+    for _ in range(100):
+        await world.clock.advance(defaults.APPROVAL_S / 100)
+        due = await world.approvals.due(3)
+        [level] = {due_level(one, world.clock.now(), chain) for one in due} or {0}
+        if due and due[0].expires_at > world.clock.now():
+            assert (due[0].id, dict(due[0].packet), due[0].level) == (asked.id, {}, level - 1)
+            assert await world.approvals.escalate(due[0], level, chain[level])
+            told.append(level)
+        else:
+            assert due_level(replace(asked, level=0), world.clock.now(), chain) == len(told)
+    assert told == [1, 2]
+    assert [one.id for one in await world.approvals.due(3)] == [asked.id]  # past its time
+    assert [one.id for one in await world.approvals.due(0)] == [asked.id]
+    assert await world.approvals.expire(asked)
+    assert await world.approvals.due(3) == []
+
+
+@requirement("APR-3")
+async def test_nobody_is_asked_instead_where_there_is_nobody_else(world: World) -> None:
+    await world.approvals.ask(make_call(world.clock), ONE, {})
+    await world.clock.advance(defaults.APPROVAL_S - 1.0)
+    assert [len(await world.approvals.due(groups)) for groups in (0, 1, 2)] == [0, 0, 1]
 
 
 @requirement("APR-3")

@@ -15,8 +15,8 @@ from holdfast.model.observation import Status
 from holdfast.model.vocabulary import State
 from holdfast.ports import Begun, Denied, Taken
 from holdfast.records.chain import first_fault
-from holdfast.stores.sql import audit, budgets, outcome, rows
-from holdfast.stores.sql.engine import AmbiguousCommit, Transaction
+from holdfast.stores.sql import audit, budgets, outcome, questions, rows
+from holdfast.stores.sql.engine import HALTS, AmbiguousCommit, Transaction
 from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.stores.sqlite.writer import BATCH_PAGES, CHECKPOINT_PAGES, JOB_PAGES
 from holdfast.system import SystemClock
@@ -235,6 +235,47 @@ async def test_a_halt_holds_for_what_is_claimed_behind_it_in_the_same_batch(stor
     assert isinstance(await after, Denied)
 
 
+@requirement("PPL-4")
+async def test_halts_are_read_again_once_anybody_may_have_changed_them(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    async def begun(key: str) -> tuple[bool, int]:
+        """Whether a call may begin, and how often the halts were read for it."""
+        said.clear()
+        ended = await ours.ledger.begin(make_call(CLOCK, key))
+        return isinstance(ended, Begun), said.count(HALTS)
+
+    path = tmp_path / "holdfast.db"
+    async with SqliteStore(path, CLOCK) as ours, SqliteStore(path, CLOCK) as theirs:
+        await begun("first")
+        ours._writer._connection.set_trace_callback(said.append)
+        assert [await begun("a"), await begun("b")] == [(True, 0)] * 2
+        await theirs.controls.halt("bank", "olga", "")
+        assert [await begun("c"), await begun("d")] == [(False, 1), (False, 0)]
+        await ours.controls.resume("bank", "olga")
+        assert [await begun("e"), await begun("f")] == [(True, 1), (True, 0)]
+        await ours.controls.halt("bank", "olga", "")
+        assert [await begun("g"), await begun("h")] == [(False, 1), (False, 0)]
+
+
+@requirement("PPL-4")
+async def test_a_halt_that_was_not_kept_stops_nobody(store: SqliteStore) -> None:
+    async def halt_and_fail(transaction: Transaction) -> None:
+        await transaction.brake()
+        await transaction.run("INSERT INTO halt VALUES ('*', 'bank', 'olga', '', 0)")
+        assert "bank" in await transaction.halts(("bank",))
+        raise ValueError("no")
+
+    ended = await asyncio.gather(
+        store.ledger.begin(make_call(CLOCK, "a")),
+        store._writer.submit("*", True, halt_and_fail),
+        store.ledger.begin(make_call(CLOCK, "b")),
+        return_exceptions=True,
+    )
+    assert [type(one) for one in ended] == [Begun, StoreError, Begun]
+    assert isinstance(await store.ledger.begin(make_call(CLOCK, "c")), Begun)
+
+
 @requirement("PPL-6")
 async def test_the_log_is_folded_back_before_it_grows_large(store: SqliteStore) -> None:
     log = store.path.with_name(f"{store.path.name}-wal")
@@ -315,9 +356,11 @@ async def test_an_erased_tenants_payloads_are_gone_and_its_keys_stay_taken(tmp_p
     [
         (rows.FIND, "sqlite_autoindex_operation_1"),
         (rows.FIND_CALL, "sqlite_autoindex_operation_2"),
-        (rows.NEXT_OWNER, "operation_running"),
+        (rows.NEXT_OWNER, "operation_running (boot_id=? AND owner>?)"),
+        (rows.NEXT_OWNED_BOOT, "operation_running (boot_id>?)"),
         (rows.FIND_RUNNING, "operation_running (boot_id=? AND owner=? AND lease_boot<?)"),
         (rows.FIND_UNKNOWN, "operation_unknown"),
+        (questions.PAST, "approval_waiting (expires_at<?)"),
         (outcome.FORGET_THIS_BOOT, "operation_kept (finished_boot_id=? AND forget_boot<?)"),
         (outcome.FORGET_OTHER_BOOT, "operation_kept (finished_boot_id=?)"),
         (outcome.NEXT_BOOT, "operation_kept (finished_boot_id>?)"),
@@ -331,5 +374,5 @@ async def test_no_statement_reads_the_whole_ledger(store: SqliteStore, statement
     with closing(sqlite3.connect(store.path)) as connection:
         plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters).fetchall()
     assert any(index in line[3] for line in plan), plan
-    tables = ("operation", "reservation", "budget", "tree_leaf")
+    tables = ("operation", "reservation", "budget", "tree_leaf", "approval")
     assert not [line[3] for line in plan if line[3] in [f"SCAN {table}" for table in tables]]

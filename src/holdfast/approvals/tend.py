@@ -9,7 +9,7 @@ from holdfast.ports import Ports
 async def tend(ports: Ports) -> int:
     """Escalate and expire what is due; returns how many questions moved."""
     moved, now = 0, ports.clock.now()
-    for asked in await ports.approvals.waiting():
+    for asked in await ports.approvals.due(len(ports.chain)):
         if asked.expires_at <= now:
             expired = await ports.approvals.expire(asked)
             moved += expired

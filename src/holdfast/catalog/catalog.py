@@ -34,6 +34,8 @@ class MemoryCatalog:
             Spec.parse(spec)
         self._tools: dict[str, Versions] = {}
         self._resolved: dict[tuple[str, str | None], Listing | None] = {}
+        self.changes = 0
+        """How often anything in here changed: who read it once knows when to read it again."""
 
     def find(self, name: str, spec: str | None) -> Listing | None:
         """The version that answers the spec and the pin, whatever its status; ValueError for no spec at all.
@@ -71,7 +73,7 @@ class MemoryCatalog:
         after = _merged(self._tools, fresh)
         _refuse_small_steps(after, fresh)
         self._tools = after
-        self._resolved.clear()
+        self._changed()
         return fresh
 
     def replace(
@@ -100,7 +102,7 @@ class MemoryCatalog:
         after = _merged(rest, fresh)
         _refuse_small_steps(after, [listing for index, listing in enumerate(fresh) if index not in there])
         self._tools = after
-        self._resolved.clear()
+        self._changed()
         return fresh
 
     def set_status(self, name: str, version: str, status: ToolStatus) -> bool:
@@ -109,8 +111,12 @@ class MemoryCatalog:
         if listing is None:
             return False
         self._tools[name] = {**self._tools[name], version: replace(listing, status=status)}
-        self._resolved.clear()
+        self._changed()
         return True
+
+    def _changed(self) -> None:
+        self._resolved.clear()
+        self.changes += 1
 
     def unmet_pins(self) -> Mapping[str, str]:
         """Pins that no version answers: their tools cannot be found."""

@@ -25,5 +25,10 @@ def due(contract: Contract, status: ToolStatus, now: float) -> ToolStatus | None
     return None
 
 
+def has_dates(contract: Contract) -> bool:
+    """Whether time alone changes its status."""
+    return contract.identity.sunset_on is not None or contract.identity.deprecated_on is not None
+
+
 def _reached(day: str | None, today: date) -> bool:
     return day is not None and date.fromisoformat(day) <= today

@@ -1,69 +1,201 @@
-"""How do answers leave through a socket, and who hears that a client left?
+"""How do requests come in through a socket, how do answers leave, and who hears that a client left?
 
-uvicorn writes the head of an answer and its body one after the other, and uvloop hands each to the kernel at
-once. A trip into the kernel costs as much as several gates, so a head whose body is about to follow waits for
-it. ASGI tells of a connection's end only to who listens, which is a task per request; here a function can be
-left to be called. Everything else is uvicorn's.
+Most requests are small POSTs to a few paths, whole in one read, and their answers are one head and one body.
+Those get a `Turn`: no timer, no event and no look at every header of an answer, and one trip into the kernel.
+Whatever is in any way unusual gets uvicorn's own cycle, as does a request that others were sent on top of.
+
+ASGI tells of a connection's end only to who listens, which is a task per request; here a function can be left
+to be called. Everything else is uvicorn's.
 """
 
 import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from holdfast.servers.mcp.answering import LEAVING
+from holdfast.cli.joined import Joined
+from holdfast.cli.turn import Turn
+from holdfast.servers.offers import LEAVING, PATHS, WHOLE, Leaving, Whole
 
 if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-_HEAD = b"HTTP/"
-_LENGTH = b"\r\ncontent-length: "
-
-
-class Joined:
-    """A connection as the answer to one request sees it."""
-
-    __slots__ = ("_head", "_transport")
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self._head = b""
-
-    def write(self, data: bytes) -> None:
-        if not self._head and data.startswith(_HEAD) and _LENGTH in data:
-            self._head = data  # its length was given, so all of its body comes next
-            return
-        self._transport.write(self._head + data)
-        self._head = b""
-
-    def close(self) -> None:
-        if self._head:
-            self.write(b"")
-        self._transport.close()
-
-    def is_closing(self) -> bool:
-        return self._transport.is_closing()
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return self._transport.get_extra_info(name, default)
+_PLAIN = {path.encode(): path for path in PATHS}
+_ODD = frozenset({b"expect", b"transfer-encoding", b"upgrade", b"x-forwarded-for", b"x-forwarded-proto"})
+"""Headers that ask for more than an answer, or say that somebody else is asking."""
 
 
 class Protocol(HttpToolsProtocol):
-    _left: Callable[[], None] | None = None
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._takes_turns = (
+            not self.access_log
+            and not self.root_path
+            and self.limit_concurrency is None
+            and not getattr(self.config, "reset_contextvars", False)
+        )
+        self._inner: Any = self.app.app if type(self.app) is ProxyHeadersMiddleware else self.app
+        """The application, for requests that name nobody they were forwarded for."""
+        self._left: Callable[[], None] | None = None
+        self._turn: Turn | None = None
+        self._offered: dict[str, Leaving | Whole] = {LEAVING: self._tell, WHOLE: self._whole}
+        self._over = self._odd = self._coming = False
+        self._body = b""
+        self._idle = False
+        self._since = 0.0
+        self._defaults: tuple[Any, bytes] = (None, b"")
+
+    # --- a connection -----------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        super().on_message_begin()
+        self._blank: dict[str, Any] = {**self.scope}
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._turn is not None and not self._turn.response_complete:
+            self._turn.disconnected = True
         super().connection_lost(exc)
+        self._over = True
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
+            self.timeout_keep_alive_task = None
         left, self._left = self._left, None
         if left is not None:
             left()
 
     def _tell(self, left: Callable[[], None] | None) -> None:
-        """Who is to be told when the client of the request under way leaves."""
-        self._left = left
+        """Who is to be told when the client of the request under way leaves; it may have left already."""
+        if self._over and left is not None:
+            left()
+        else:
+            self._left = left
+
+    # --- a request --------------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._coming:  # its end is not here yet
+            self._coming = False
+            if not self.transport.is_closing():
+                body, self._body = self._body, b""
+                super().on_headers_complete()
+                if body:
+                    super().on_body(body)
+
+    def on_message_begin(self) -> None:
+        self.url = b""
+        self.expect_100_continue = self._odd = False
+        self.headers = []
+        scope = self._blank.copy()
+        scope["headers"], scope["state"] = self.headers, self.app_state.copy()
+        self.scope = scope  # type: ignore[assignment]
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        if name in _ODD:
+            self._odd = True
+            super().on_header(name, value)
+        else:
+            self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        parser = self.parser
+        before: Any = self.cycle
+        self._coming = (
+            not self._odd
+            and self._takes_turns
+            and self.url in _PLAIN
+            and parser.get_method() == b"POST"
+            and parser.get_http_version() == "1.1"
+            and not parser.should_upgrade()
+            and (before is None or before.response_complete)
+        )
+        if not self._coming:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        if self._coming:
+            self._body += body
+        else:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if not self._coming:
+            super().on_message_complete()
+            return
+        self._coming = False
+        body, self._body = self._body, b""
+        scope: Any = self.scope
+        scope["method"], scope["query_string"] = "POST", b""
+        scope["path"], scope["raw_path"] = _PLAIN[self.url], self.url
+        scope["extensions"] = self._offered
+        turn = self.cycle = self._turn = Turn(self, scope, body, self.parser.should_keep_alive())
+        turn.task = self.loop.create_task(turn.run(self._inner))
+        self.tasks.add(turn.task)
 
     def _start_asgi_task(self, cycle: "RequestResponseCycle", app: Any) -> None:
         if cycle.scope["method"] != "HEAD":  # whose length says nothing of what comes
             cycle.transport = Joined(self.transport)  # type: ignore[assignment]
         cycle.scope["extensions"] = {LEAVING: self._tell}  # type: ignore[dict-item]
         super()._start_asgi_task(cycle, app)
+
+    # --- its answer -------------------------------------------------------------------
+
+    def _whole(self, status: int, headers: bytes, body: bytes) -> bool:
+        """Write a whole answer, its headers as they are; False where it must go by `send`."""
+        turn = self._turn
+        if turn is None or turn.response_started or self.flow.write_paused:
+            return False
+        if turn.disconnected:
+            return True
+        turn.response_started = turn.response_complete = True
+        close = b"" if turn.keep_alive else b"connection: close\r\n"
+        self.transport.write(
+            b"%b%b%bcontent-length: %d\r\n%b\r\n%b"
+            % (STATUS_LINE[status], self._always(), headers, len(body), close, body)
+        )
+        if close:
+            self.transport.close()
+        if turn.listening is not None:
+            turn.listening.set()
+        self.on_response_complete()
+        return True
+
+    def _always(self) -> bytes:
+        """The headers of every answer, which are the same for a second."""
+        given = self.server_state.default_headers
+        if self._defaults[0] is not given:
+            self._defaults = given, b"".join(b"%b: %b\r\n" % one for one in given)
+        return self._defaults[1]
+
+    # --- and the time until the next --------------------------------------------------
+
+    def on_response_complete(self) -> None:
+        if self.pipeline or self.transport.is_closing():
+            super().on_response_complete()
+            return
+        self.server_state.total_requests += 1
+        self.flow.resume_reading()
+        self._idle, self._since = True, self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self._wait(self.timeout_keep_alive)
+
+    def _unset_keepalive_if_required(self) -> None:
+        """Something came. The timer goes on: one that looks once in its time is set once in its time."""
+        self._idle = False
+
+    def _wait(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
+
+    def timeout_keep_alive_handler(self) -> None:
+        self.timeout_keep_alive_task = None
+        if not self._idle:
+            return  # whoever answers sets it again
+        left = self._since + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._wait(left)
+        else:
+            super().timeout_keep_alive_handler()

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 
 from holdfast.catalog.catalog import MemoryCatalog
-from holdfast.catalog.life import due
+from holdfast.catalog.life import due, has_dates
 from holdfast.model.record import Use
 from holdfast.model.vocabulary import ToolStatus
 from holdfast.ports import Audit, Clock, Listing
@@ -23,17 +23,26 @@ class Retiring:
         self._clock = clock
         self._looked_at = float("-inf")
         self._alerted: dict[str, float] = {}
+        self._mortal: list[Listing] = []
+        """Versions whose end, or notice of it, has a date."""
+        self._read_at = -1  # which change of the catalog that was
 
     async def tend(self) -> list[str]:
         """Deprecate and retire what is due; the alerts raised because something is still in use."""
         now = self._clock.now()
-        waiting = [one for one in self._catalog.list() if self._deprecated(one, now)]
+        waiting = [one for one in self._dated() if self._deprecated(one, now)]
         if not waiting or self._clock.monotonic() - self._looked_at < LOOK_S:
             return []
         self._looked_at = self._clock.monotonic()
         await self._audit.sequence()  # what is not in the tree yet counts too
         uses = await self._audit.usage(now - DAY_S)
         return [said for one in waiting if (said := await self._retire(one, uses, now)) is not None]
+
+    def _dated(self) -> Sequence[Listing]:
+        if self._read_at != self._catalog.changes:
+            self._read_at = self._catalog.changes
+            self._mortal = [one for one in self._catalog.list() if has_dates(one.tool.contract)]
+        return self._mortal
 
     def _deprecated(self, one: Listing, now: float) -> bool:
         """Gives notice where it is due; whether the version is even past its end."""

@@ -11,6 +11,7 @@ where an agent cannot stand in: with the secret, or at the terminal (APR-2).
 """
 
 import getpass
+import math
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -64,7 +65,7 @@ class Identity:
         self.agents = {agent.name: agent for agent in agents}
         self.keys = {key.id: key for key in keys}
         self.os_user = os_user or (_os_user() if mode == "local" else "")
-        self._now = now
+        self._now = self.now = now
         self._known: dict[tuple[str, str, str | None], Standing] = {}
 
     @classmethod
@@ -93,6 +94,15 @@ class Identity:
         """The caller behind a request; raises Unauthenticated."""
         found = _lower(headers) if isinstance(headers, dict) else headers
         return self._by_key(found) if self.mode == "api_key" else self._by_name(found)
+
+    def standing(self, headers: Mapping[str, str]) -> Standing:
+        """The caller behind a request, and until when the same headers mean the same; raises Unauthenticated.
+
+        A key is looked at every time.
+        """
+        principal = self.authenticate(headers)
+        known = self._known.get((principal.user, principal.agent, None)) if self.mode == "local" else None
+        return Standing(principal, -math.inf if known is None else known.until)
 
     def at_terminal(
         self, name: str | None = None, *, secret: str | None = None, key: str | None = None

@@ -136,6 +136,12 @@ def stand_ins(role: str, chain: Chain, level: int) -> tuple[str, ...]:
     return ()
 
 
+def escalation_shares(groups: int) -> tuple[float, float]:
+    """After which share of its life a question goes to the second group, and then from group to group."""
+    first = defaults.ESCALATION_SHARE
+    return first, (1 - first) / (groups - 1)
+
+
 def due_level(approval: Approval, now: float, chain: Chain) -> int:
     """How far a question should be escalated by now; FIG-1.
 
@@ -144,8 +150,7 @@ def due_level(approval: Approval, now: float, chain: Chain) -> int:
     life = approval.expires_at - approval.created_at
     if len(chain) < 2 or life <= 0:
         return 0
-    share, first = (now - approval.created_at) / life, defaults.ESCALATION_SHARE
+    share, (first, step) = (now - approval.created_at) / life, escalation_shares(len(chain))
     if share < first:
         return 0
-    step = (1 - first) / (len(chain) - 1)
     return min(1 + int((share - first) / step + 1e-9), len(chain) - 1)

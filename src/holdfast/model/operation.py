@@ -3,7 +3,6 @@
 One row per (tenant, principal, tool, key), from the first hold on (DEC-2).
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from holdfast.model.vocabulary import KeySource, State
@@ -18,8 +17,9 @@ class OperationRef(NamedTuple):
     key: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class Operation(NamedTuple):
+    """A tuple: as frozen as a dataclass, and made in a quarter of the time. One is made for every write."""
+
     ref: OperationRef
     call_id: str
     version: str

@@ -14,7 +14,7 @@ GENESIS = bytes(32)
 """What the first record of a writer has before it."""
 
 _DOMAIN = b"holdfast.record.1"
-_PLACE_AND_LENGTHS = Struct(">QdQQQQQ")
+_place_and_lengths = Struct(">QdQQQQQ").pack
 _sha256 = hashlib.sha256
 
 
@@ -25,11 +25,10 @@ def record_hash(
     # Spelled out: this is done for every record, when it is written and whenever the log is verified.
     text = f"{tenant}{writer}{call_id}{kind}{body}"
     if text.isascii():  # as many bytes as characters
-        lengths = len(tenant), len(writer), len(call_id), len(kind), len(body)
+        place = _place_and_lengths(seq, at, len(tenant), len(writer), len(call_id), len(kind), len(body))
     else:
-        who, by, call, what, said = map(str.encode, (tenant, writer, call_id, kind, body))
-        lengths = len(who), len(by), len(call), len(what), len(said)
-    place = _PLACE_AND_LENGTHS.pack(seq, at, *lengths)
+        lengths = [len(one.encode()) for one in (tenant, writer, call_id, kind, body)]
+        place = _place_and_lengths(seq, at, *lengths)
     return _sha256(_DOMAIN + prev + place + text.encode()).digest()
 
 

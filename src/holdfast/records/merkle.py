@@ -23,6 +23,10 @@ def leaf_hash(data: bytes) -> bytes:
     return _sha256(b"\0" + data).digest()
 
 
+def leaf_hashes(data: Sequence[bytes]) -> list[bytes]:
+    return [_sha256(b"\0" + one).digest() for one in data]
+
+
 def node_hash(left: bytes, right: bytes) -> bytes:
     return _sha256(b"\1" + left + right).digest()
 

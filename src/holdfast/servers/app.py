@@ -18,6 +18,7 @@ from holdfast.servers.answers import TransportError, refused
 from holdfast.servers.front import Front, Way
 from holdfast.servers.guard import Guard
 from holdfast.servers.mcp import http
+from holdfast.servers.offers import PATHS
 from holdfast.servers.short import Short
 from holdfast.servers.visit import Handler, Visit, authenticate
 
@@ -81,7 +82,7 @@ def build(gateway: Gateway, command: str = "holdfast", *, alone: bool = True, sh
 
 def _short_ways(gateway: Gateway, door: http.Door) -> Mapping[str, Way]:
     calls = Short(gateway)
-    return {http.PATH: door.short, "/v1/calls": calls.rest, "/rpc": calls.rpc}
+    return dict(zip(PATHS, (door.short, calls.rest, calls.rpc), strict=True))
 
 
 def _admitted(gateway: Gateway, handler: Handler) -> Endpoint:

@@ -7,6 +7,7 @@ answered there as if there were no other: nothing is refused here.
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 from types import MappingProxyType
 from typing import Any
 
@@ -15,20 +16,20 @@ from starlette.types import Message, Receive, Scope, Send
 
 from holdfast.gateway import Gateway
 from holdfast.identity import Unauthenticated
-from holdfast.identity.identity import AGENT, SECRET, USER
+from holdfast.identity.identity import AGENT, SECRET, USER, Standing
 from holdfast.model.call import Principal
 from holdfast.servers.answers import TransportError
 from holdfast.servers.guard import refuse_strangers, response_to
 from holdfast.servers.visit import body_limits
 
-CREDENTIALS = (USER, AGENT, "authorization")
+CREDENTIALS = {name: name.encode() for name in (USER, AGENT, "authorization")}
 _USER, _AGENT, _SECRET = USER.encode(), AGENT.encode(), SECRET.encode()
 MOST_KNOWN = 1024
 """Combinations of headers that are remembered; anybody can make up more of them."""
 
 Headers = Mapping[bytes, bytes]
-Shown = tuple[bytes | None, ...]
-"""The values of `CREDENTIALS` in a request."""
+Seen = tuple[str | None, bytes | None, bytes | None, bytes | None, bytes | None]
+"""From where a request came, to which name of ours, from which site, and who it says sent it."""
 
 
 @dataclass(slots=True)
@@ -58,8 +59,8 @@ class Front(Starlette):
         self._identity = gateway.identity
         self._local = gateway.config.auth.mode == "local"
         self._most = body_limits(gateway).max_bytes
-        self._shown: dict[Shown, Mapping[str, str]] = {}
-        self._welcome: set[tuple[str | None, bytes | None, bytes | None]] = set()
+        self._now = gateway.identity.now
+        self._standing: dict[Seen, Standing] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST":
@@ -74,16 +75,21 @@ class Front(Starlette):
     async def _short(self, way: Way, scope: Scope, receive: Receive, send: Send) -> Receive | None:
         """Nothing where the request was answered, else how the general way hears of it."""
         headers = dict(scope["headers"])
-        if len(headers) != len(scope["headers"]) or not self._lets_in(scope, headers):
+        declared = headers.get(b"content-length", b"0")
+        if len(headers) != len(scope["headers"]) or len(declared) > 9 or not declared.isdigit():
             return receive
-        principal = self._known(headers)
+        if int(declared) > self._most:  # nothing is read that says it is too large
+            return receive
+        principal = self._lets_in(scope, headers)
         if principal is None:
             return receive
         message = await receive()
         if message["type"] != "http.request" or message.get("more_body", False):
             message = await _whole(message, receive, self._most)
+            if message["more_body"]:
+                return _again(message, receive)
         body = message.get("body", b"")
-        if message["type"] != "http.request" or message.get("more_body", False) or len(body) > self._most:
+        if len(body) > self._most:
             return _again(message, receive)
         plain = Plain(scope, receive, send, headers, principal, body)
         try:
@@ -96,48 +102,47 @@ class Front(Starlette):
             return None
         return _again(message, receive)
 
-    def _lets_in(self, scope: Scope, headers: Headers) -> bool:
-        """By the same rules as `guard`, remembered; and nothing is read that says it is too large."""
-        declared = headers.get(b"content-length", b"0")
-        if len(declared) > 9 or not declared.isdigit() or int(declared) > self._most:
-            return False
+    def _lets_in(self, scope: Scope, headers: Headers) -> Principal | None:
+        """Who sent this, if they may be here; not where that takes a slow hash.
+
+        On this machine names are as good as credentials, so what follows from them is remembered.
+        """
+        if _SECRET in headers:
+            return None
         if not self._local:
-            return True
-        client = scope.get("client")
-        seen = (None if client is None else client[0], headers.get(b"host"), headers.get(b"origin"))
-        if seen in self._welcome:
-            return True
+            standing = self._known(headers)
+            return None if standing is None else standing.principal
+        client, get = scope.get("client"), headers.get
+        seen = None if client is None else client[0], get(b"host"), get(b"origin"), get(_USER), get(_AGENT)
+        standing = self._standing.get(seen)
+        if standing is None or (standing.until != inf and self._now() >= standing.until):
+            standing = self._welcome(scope, headers)
+            if standing is None:
+                return None
+            if len(self._standing) >= MOST_KNOWN:
+                self._standing.clear()
+            self._standing[seen] = standing
+        return standing.principal
+
+    def _welcome(self, scope: Scope, headers: Headers) -> Standing | None:
+        """By the same rules as `guard`."""
         try:
             refuse_strangers(scope)
         except TransportError:
-            return False
-        if len(self._welcome) >= MOST_KNOWN:
-            self._welcome.clear()
-        self._welcome.add(seen)
-        return True
-
-    def _known(self, headers: Headers) -> Principal | None:
-        """Who sent this; not where that takes a slow hash."""
-        if _SECRET in headers:
             return None
-        shown = headers.get(_USER), headers.get(_AGENT), headers.get(b"authorization")
-        said = self._shown.get(shown)
-        if said is None:
-            said = _told(shown)
-            if shown[-1] is None:  # a key is not kept
-                if len(self._shown) >= MOST_KNOWN:
-                    self._shown.clear()
-                self._shown[shown] = said
+        return self._known(headers)
+
+    def _known(self, headers: Headers) -> Standing | None:
         try:
-            return self._identity.authenticate(said)
+            return self._identity.standing(_told(headers))
         except Unauthenticated:
             return None
 
 
-def _told(shown: Shown) -> Mapping[str, str]:
+def _told(headers: Headers) -> Mapping[str, str]:
     """Credentials as the general way tells them, by names that need not be looked at again."""
-    named = zip(CREDENTIALS, shown, strict=True)
-    return MappingProxyType({name: one.decode("latin-1") for name, one in named if one is not None})
+    said = {name: headers.get(raw) for name, raw in CREDENTIALS.items()}
+    return MappingProxyType({name: one.decode("latin-1") for name, one in said.items() if one is not None})
 
 
 async def _whole(message: Message, receive: Receive, most: int) -> Message:

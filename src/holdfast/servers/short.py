@@ -18,6 +18,7 @@ from holdfast.servers.front import Plain
 from holdfast.servers.headers import SAME_AS, completed, disagreements, trace
 from holdfast.servers.jsonrpc import GOOD, broken, failed, is_id, observed_error, succeeded
 from holdfast.servers.members import CALL, fits, given
+from holdfast.servers.offers import WHOLE
 from holdfast.servers.visit import body_limits
 
 SPEAKING = frozenset(name.lower().encode() for name in (*SAME_AS, "traceparent"))
@@ -25,6 +26,7 @@ SPEAKING = frozenset(name.lower().encode() for name in (*SAME_AS, "traceparent")
 REQUEST = frozenset({"jsonrpc", "method", "params", "id"})
 ALWAYS_RAW = [(name.lower().encode(), value.encode()) for name, value in ALWAYS.items()]
 _JSON = (b"content-type", JSON.encode())
+_LINES = b"".join(b"%b: %b\r\n" % one for one in (*ALWAYS_RAW, _JSON))
 
 
 class Short:
@@ -93,6 +95,9 @@ def _reply(request_id: Any, seen: Observation) -> dict[str, Any]:
 
 async def _sent(plain: Plain, body: bytes, status: int) -> None:
     plain.begun = True
+    whole = (plain.scope.get("extensions") or {}).get(WHOLE)
+    if whole is not None and whole(status, _LINES, body):
+        return
     headers = [*ALWAYS_RAW, (b"content-length", b"%d" % len(body)), _JSON]
     await plain.send({"type": "http.response.start", "status": status, "headers": headers})
     await plain.send({"type": "http.response.body", "body": body, "more_body": False})

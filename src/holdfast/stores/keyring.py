@@ -52,6 +52,7 @@ class Keyring:
         self._root = root if root is not None else secrets.token_bytes(ROOT_BYTES)
         self._tenant_keys = tenant_keys if tenant_keys is not None else DictTenantKeys()
         self._macs: dict[tuple[str, str], _Mac] = {}
+        self._commitments: dict[str, _Mac] = {}
         self._nonces = Nonces()
         self._data: dict[str, tuple[AESGCM, bytes, bytes]] = {}
         self._wrapped: dict[str, bytes] = {}
@@ -62,10 +63,13 @@ class Keyring:
 
     def commitment(self, tenant: str, data: bytes) -> str:
         """Proves later what `data` was, and tells nobody who lacks the key; nor anybody once it is erased."""
-        return self._mac(tenant, "commitment", data)
+        keyed = self._commitments.get(tenant)
+        if keyed is None:
+            keyed = self._commitments[tenant] = _Mac(self._commitment_key(tenant))
+        return keyed.of(data)
 
     def seal(self, tenant: str, data: bytes) -> bytes:
-        cipher, associated, _ = self._cipher(tenant)
+        cipher, associated, _ = self._data.get(tenant) or self._cipher(tenant)
         nonce = self._nonces.next()
         return nonce + cipher.encrypt(nonce, data, associated)
 
@@ -87,7 +91,7 @@ class Keyring:
             if kept.get(tenant) != self._wrapped.get(tenant):
                 self._data.pop(tenant, None)
                 self._wrapped.pop(tenant, None)
-                self._macs.pop((tenant, "commitment"), None)
+                self._commitments.pop(tenant, None)
 
     def check(self) -> None:
         """Whether this root belongs to these tenant keys; a fresh pair belongs together from now on."""
@@ -133,8 +137,7 @@ class Keyring:
     def _mac(self, tenant: str, purpose: str, data: bytes) -> str:
         keyed = self._macs.get((tenant, purpose))
         if keyed is None:
-            key = self._commitment_key(tenant) if purpose == "commitment" else self._derive(tenant, purpose)
-            keyed = self._macs[tenant, purpose] = _Mac(key)
+            keyed = self._macs[tenant, purpose] = _Mac(self._derive(tenant, purpose))
         return keyed.of(data)
 
     def _derive(self, tenant: str, purpose: str) -> bytes:

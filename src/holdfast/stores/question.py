@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.model.approval import Answer, Approval, Need, Vote
+from holdfast.model.approval import Answer, Approval, Need, Vote, escalation_shares
 from holdfast.model.call import Call
 from holdfast.model.errors import HoldfastError
 from holdfast.model.operation import OperationRef
@@ -13,6 +13,8 @@ from holdfast.model.vocabulary import State
 FLOOD = "'{principal}' has {count} open questions; answer or deny some first (holdfast approvals)"
 TASK_FLOOD = "task '{task}' has {count} open questions; answer or deny some first (holdfast approvals)"
 LONGEST_TASK = 200
+EARLY_S = 0.001
+"""A question that is nearly due is told as one that is: who asks judges it to the moment."""
 
 
 def task_of(call: Call) -> str:
@@ -67,6 +69,17 @@ def still_good(approval: Approval, call: Call, need: Need, now: float) -> bool:
     enough = all(approval.need.get(role, 0) >= count for role, count in need.items())
     is_open = approval.answer in (Answer.PENDING, Answer.APPROVED) and approval.expires_at > now
     return asked and enough and is_open
+
+
+def is_due(approval: Approval, groups: int, now: float) -> bool:
+    """Whether it is past its time, or the next of so many groups should be asked by now."""
+    if approval.answer is not Answer.PENDING:
+        return False
+    if approval.expires_at <= now or groups < 2 or approval.level >= groups - 1:
+        return approval.expires_at <= now
+    first, step = escalation_shares(groups)
+    life = approval.expires_at - approval.created_at
+    return approval.created_at + life * (first + approval.level * step) <= now + EARLY_S
 
 
 def refuse_unless_holdable(call: Call, state: State, fingerprint: str, contract_digest: str) -> None:

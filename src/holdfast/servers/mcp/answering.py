@@ -16,13 +16,15 @@ from typing import Any
 import orjson
 from starlette.types import Receive, Scope, Send
 
-LEAVING = "holdfast.leaving"
-"""The extension of a server that takes what is to be called when the connection ends; None: nothing."""
+from holdfast.servers.offers import LEAVING, WHOLE, Leaving, Whole
+
 MOMENT_S = 0.25
 """How often is looked for requests that take long; nobody waits for what they are then shown."""
 PING_S = 15.0
 """How often a stream shows that it is alive, and when it begins."""
 JSON = (b"content-type", b"application/json")
+JSON_LINE = b"%b: %b\r\n" % JSON
+NOTHING: Mapping[str, Any] = {}
 STREAM = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -34,30 +36,25 @@ STREAM = [
 class Answer:
     """What one client is told in answer to one request."""
 
-    __slots__ = (
-        "_aged",
-        "_leaving",
-        "_lock",
-        "_receive",
-        "_send",
-        "_streams",
-        "_watching",
-        "begun",
-        "gone",
-        "left",
-    )
+    # What most answers never set.
+    left = begun = _streams = _aged = False
+    _lock: asyncio.Lock | None = None
+    _watching: "asyncio.Task[None] | None" = None
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, gone: Callable[[], object]) -> None:
         self._receive, self._send = receive, send
-        extensions = scope.get("extensions")
-        self._leaving: Callable[[Callable[[], None] | None], None] | None = (
-            None if extensions is None else extensions.get(LEAVING)
-        )
+        offered = scope.get("extensions") or NOTHING
+        self._leaving: Leaving | None = offered.get(LEAVING)
+        self._whole: Whole | None = offered.get(WHOLE)
         self.gone = gone
         """What is to happen when the client is seen to leave while it waits."""
-        self.left = self.begun = self._streams = self._aged = False
-        self._lock: asyncio.Lock | None = None
-        self._watching: asyncio.Task[None] | None = None
+
+    def at_once(self, body: bytes, status: int) -> bool:
+        """Give the whole answer without waiting for anything; False where that takes `give`."""
+        if self._lock is not None or self.left or self._whole is None:
+            return False
+        self.begun = self._whole(status, JSON_LINE, body)
+        return self.begun
 
     async def give(self, body: bytes, status: int) -> bool:
         """Send the whole answer; whether there was somebody to take it."""
@@ -115,6 +112,8 @@ class Answer:
 
     async def _body(self, body: bytes, status: int) -> None:
         self.begun = True
+        if self._whole is not None and self._whole(status, JSON_LINE, body):
+            return
         headers = [(b"content-length", b"%d" % len(body)), JSON]
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": body, "more_body": False})

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.model.call import Proposal
 from holdfast.model.errors import TABLE, Code
+from holdfast.model.fields import FieldError
 from holdfast.model.observation import Observation, Status
 from holdfast.servers.mcp import held, keys, lazy, tasks
 from holdfast.servers.mcp.errors import refused, wrong
 from holdfast.servers.mcp.names import Entry
 from holdfast.servers.mcp.results import brief, paragraph, rendered
-from holdfast.servers.mcp.running import HELD, Question, Ran, run
+from holdfast.servers.mcp.running import HELD, Propose, Question, Ran, answers, finished, key_of, mute, run
 from holdfast.servers.mcp.shown import visible
 
 if TYPE_CHECKING:
@@ -46,35 +47,79 @@ async def call_permitted(
     hub: "Hub", exchange: "Exchange", entry: Entry, arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The call of a tool that is there for this caller."""
-    said = keys.read(arguments, exchange.meta, entry)
-    if said.faults:
-        return _unusable(hub, exchange, said)
+    members: Mapping[str, Any] = {}
+    if not keys.silent(arguments, exchange.meta, entry):
+        arguments, members, faults = keys.read(arguments, exchange.meta, entry)
+        if faults:
+            return _unusable(hub, exchange, faults)
+    client = mute(hub, exchange)
+    if client is None:
+        return await _call_of_a_talker(hub, exchange, entry, arguments, members)
+    key = key_of(exchange, None) if entry.writes else ""
+    seen = await hub.gateway.propose(_proposal(hub, exchange, entry, arguments, members, client, key))
+    if answers(exchange, seen):
+        exchange.delivery.carries(seen, over=True)
+        return _answer(hub, exchange, seen)
+    ran = finished(hub, exchange, entry.tool, seen, key)
+    return await _concluded(hub, exchange, entry, arguments, members, ran)
 
-    tool, gateway = entry.tool, hub.gateway
 
-    def propose(client: "Client", key: str) -> Awaitable[Observation]:
-        return gateway.propose(
-            Proposal(
-                tool=tool,
-                arguments=said.arguments,
-                principal=exchange.principal,
-                environment=gateway.config.environment,
-                peer=client,
-                request_key=key if entry.writes else None,
-                session=None if exchange.modern else exchange.session,
-                release="gateway" if tasks.wanted(exchange) else None,
-                **said.members,
-            )
-        )
-
+async def _call_of_a_talker(
+    hub: "Hub", exchange: "Exchange", entry: Entry, arguments: Mapping[str, Any], members: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The call of a client that may be asked something, or answers what it was asked."""
+    tool, propose = entry.tool, _proposing(hub, exchange, entry, arguments, members)
     if "requestState" in exchange.params:
         await held.heard(hub, exchange, tool)
-    ran = await run(hub, exchange, tool, said.arguments, propose, named=entry.writes)
-    if isinstance(ran, Ran) and ran.observation.status is HELD:
-        ran = await held.asked(hub, exchange, tool, said.arguments, ran, propose)
+    ran = await run(hub, exchange, tool, arguments, propose, named=entry.writes)
+    return await _concluded(hub, exchange, entry, arguments, members, ran)
+
+
+async def _concluded(
+    hub: "Hub",
+    exchange: "Exchange",
+    entry: Entry,
+    arguments: Mapping[str, Any],
+    members: Mapping[str, Any],
+    ran: Ran | Question,
+) -> dict[str, Any]:
+    if type(ran) is Ran and ran.observation.status is HELD:
+        propose = _proposing(hub, exchange, entry, arguments, members)
+        ran = await held.asked(hub, exchange, entry.tool, arguments, ran, propose)
     if isinstance(ran, Question):
         return ran.result
     return _answer(hub, exchange, ran.observation)
+
+
+def _proposing(
+    hub: "Hub", exchange: "Exchange", entry: Entry, arguments: Mapping[str, Any], members: Mapping[str, Any]
+) -> Propose:
+    def propose(client: "Client", key: str) -> Awaitable[Observation]:
+        return hub.gateway.propose(_proposal(hub, exchange, entry, arguments, members, client, key))
+
+    return propose
+
+
+def _proposal(
+    hub: "Hub",
+    exchange: "Exchange",
+    entry: Entry,
+    arguments: Mapping[str, Any],
+    members: Mapping[str, Any],
+    client: "Client",
+    key: str,
+) -> Proposal:
+    proposal = Proposal(
+        entry.tool,
+        arguments,
+        exchange.principal,
+        environment=hub.environment,
+        peer=client,
+        request_key=key if entry.writes else None,
+        session=None if exchange.modern else exchange.session,
+        release="gateway" if client.capabilities and tasks.wanted(exchange) else None,
+    )
+    return proposal._replace(**members) if members else proposal
 
 
 def _answer(hub: "Hub", exchange: "Exchange", seen: Observation) -> dict[str, Any]:
@@ -87,9 +132,9 @@ def _answer(hub: "Hub", exchange: "Exchange", seen: Observation) -> dict[str, An
     return rendered(seen, command=hub.command, raw=exchange.raw)
 
 
-def _unusable(hub: "Hub", exchange: "Exchange", said: keys.Said) -> dict[str, Any]:
+def _unusable(hub: "Hub", exchange: "Exchange", faults: tuple[FieldError, ...]) -> dict[str, Any]:
     """It never became a call, and is answered like one that was refused."""
-    text = f"the request cannot be used: {said.faults[0].message}"
-    seen = hub.gateway.unparsed(text, said.faults, structural=True)
+    text = f"the request cannot be used: {faults[0].message}"
+    seen = hub.gateway.unparsed(text, faults, structural=True)
     hub.gateway.unproposed(exchange.principal, seen)
     return rendered(seen, command=hub.command)

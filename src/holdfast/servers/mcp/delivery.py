@@ -25,12 +25,13 @@ _telling: set[asyncio.Task[None]] = set()
 class Delivery:
     """The answer to one request on its way out."""
 
+    _calls: tuple[str, ...] = ()
+    _fetched: str | None = None
+    _arrived: bool | None = None
+    _left: Callable[[], None] | None = None
+
     def __init__(self, gateway: "Gateway", principal: "Principal") -> None:
         self._gateway, self._principal = gateway, principal
-        self._calls: list[str] = []
-        self._fetched: str | None = None
-        self._arrived: bool | None = None
-        self._left: Callable[[], None] | None = None
 
     def awaits(self, left: Callable[[], None]) -> None:
         """A call is under way; `left` is for a client that goes before it is over, and takes nothing back."""
@@ -43,7 +44,7 @@ class Delivery:
         if observation.key_source not in OURS:
             return
         if self._arrived is None:
-            self._calls.append(observation.call_id)
+            self._calls = (*self._calls, observation.call_id)
         else:
             self._tell(observation.call_id, self._arrived)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from holdfast.servers.mcp.delivery import Delivery
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Exchange:
     """One request and its answer."""
 

@@ -36,6 +36,7 @@ EVERYBODY = Principal(user="holdfast", agent="mcp", scopes=frozenset({"**"}), sy
 class Hub:
     def __init__(self, gateway: "Gateway", command: str = "holdfast") -> None:
         self.gateway = gateway
+        self.environment = gateway.config.environment
         self.command = command
         """How people here call the command line."""
         self.prefixes: Prefixes = {name: one.prefix for name, one in gateway.config.upstreams.items()}

@@ -19,6 +19,7 @@ TEXTS = ("key", "task", "step", "approval_token", "plan_token", "if_match", "ver
 """Members of `_meta` behind `holdfast/`, each a string."""
 _MEMBERS = {f"holdfast/{name}": name for name in TEXTS}
 _OTHERS = frozenset({"holdfast/deadline_ms", "holdfast/preview", "traceparent"})
+_OURS = _OTHERS | _MEMBERS.keys()
 
 
 class Said(NamedTuple):
@@ -37,6 +38,11 @@ def read(arguments: Mapping[str, Any], meta: Mapping[str, Any], entry: Entry | N
         if plain is not None:
             return Said(arguments, plain)
     return _carefully(arguments, meta, entry)
+
+
+def silent(arguments: Mapping[str, Any], meta: Mapping[str, Any], entry: Entry) -> bool:
+    """Whether nothing is said about a call but its arguments, as most clients have it."""
+    return _OURS.isdisjoint(meta) and not (entry.takes_key and KEY in arguments)
 
 
 def _plainly(meta: Mapping[str, Any]) -> dict[str, Any] | None:

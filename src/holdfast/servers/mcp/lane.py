@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 class Lane:
     def __init__(self, hub: "Hub", older: Older, limits: Limits, stamp: Mapping[str, Any]) -> None:
+        self._gateway = hub.gateway
         self._hub, self.older, self._limits, self._stamp = hub, older, limits, stamp
         self._forms, self._room = Forms(), Room()
         self._loop = asyncio.get_running_loop()
@@ -65,15 +66,15 @@ class Lane:
             return False
         task = asyncio.current_task(self._loop)
         assert task is not None  # noqa: S101  # a coroutine runs in one
-        answer = Answer(plain.scope, plain.receive, plain.send, task.cancel)
-        delivery = Delivery(self._hub.gateway, plain.principal)
+        answer = RawLine(plain.scope, plain.receive, plain.send, task.cancel)
+        delivery = Delivery(self._gateway, plain.principal)
         session = f"{self._home}-{next(self._numbers)}"
-        exchange = self._exchange(plain, found, delivery, RawLine(answer), session)
+        exchange = self._exchange(plain, found, delivery, answer, session)
         arrived = False
         self._room.enter(answer)
         try:
             body, status = await self._called(exchange, entry)
-            arrived = await answer.give(body, status)
+            arrived = answer.at_once(body, status) or await answer.give(body, status)
         except asyncio.CancelledError:
             if not answer.left:
                 raise
@@ -92,15 +93,16 @@ class Lane:
             return False
         delivery = Delivery(self._hub.gateway, plain.principal)
         # The call of a client that leaves goes on, and may be asked for again.
-        answer = Answer(plain.scope, plain.receive, plain.send, partial(delivery.ended, False))
-        exchange = self._exchange(plain, found, delivery, RawLine(answer, caller), caller.session.name)
+        answer = RawLine(plain.scope, plain.receive, plain.send, partial(delivery.ended, False))
+        answer.caller = caller
+        exchange = self._exchange(plain, found, delivery, answer, caller.session.name)
         exchange.modern, exchange.asks = False, caller.session.asks
         arrived = False
         self._room.enter(answer)
         try:
             body, status = await self._called(exchange, entry)
             self.older.done(running)
-            arrived = await answer.give(body, status)
+            arrived = answer.at_once(body, status) or await answer.give(body, status)
         except asyncio.CancelledError:
             if running.stopped is None:
                 raise
@@ -116,15 +118,16 @@ class Lane:
     def _exchange(
         self, plain: Plain, found: Asked, delivery: Delivery, line: "RawLine", session: str
     ) -> Exchange:
+        request_id, params = found
         return Exchange(
-            principal=plain.principal,
-            session=session,
-            delivery=delivery,
-            modern=True,
-            params=found[1],
-            meta=found[1].get("_meta", {}),
-            request_id=found[0],
-            line=line,
+            plain.principal,
+            session,
+            delivery,
+            True,  # modern, until it is known to be older
+            params,
+            params.get("_meta", {}),
+            request_id,
+            line,
             raw=True,
         )
 
@@ -153,31 +156,29 @@ class Lane:
             whole = await call_permitted(self._hub, exchange, entry, exchange.params.get("arguments") or {})
         except Exception as error:
             return _refused(exchange, error)
-        result = enveloped(whole, self._stamp if exchange.modern else None)
+        result = enveloped(whole, self._stamp if exchange.modern else None, own=True)
         return encoded({"jsonrpc": "2.0", "id": exchange.request_id, "result": result}), 200
 
 
-class RawLine:
+class RawLine(Answer):
     """Straight to the client's connection."""
 
-    __slots__ = ("_answer", "_caller")
-
-    def __init__(self, answer: Answer, caller: Caller | None = None) -> None:
-        self._answer, self._caller = answer, caller
+    caller: Caller | None = None
+    """In the older era."""
 
     @property
     def connection(self) -> "Connection":
-        if self._caller is None:
+        if self.caller is None:
             raise RuntimeError("a modern request stands alone")
-        return self._caller.connection
+        return self.caller.connection
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
-        return {} if self._caller is None else self._caller.capabilities
+        return {} if self.caller is None else self.caller.capabilities
 
     @property
     def client(self) -> str | None:
-        return None if self._caller is None else self._caller.client
+        return None if self.caller is None else self.caller.client
 
     async def request(self, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
         raise RuntimeError("a client that can be asked is served by the SDK")
@@ -186,7 +187,7 @@ class RawLine:
         message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
         if params is not None:
             message["params"] = dict(params)
-        await self._answer.tell(message)
+        await self.tell(message)
 
 
 def _refused(exchange: Exchange, error: Exception) -> tuple[bytes, int]:

@@ -6,6 +6,7 @@ is kept until the request is answered with it, and the call waits for the client
 
 import asyncio
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mcp.shared.exceptions import MCPError
@@ -44,16 +45,16 @@ class Client:
     """What both kinds of client have in common; implements `model.peer.Peer` with `ask`."""
 
     modern = False
+    _gone: asyncio.Event | None = None
 
     def __init__(self, exchange: "Exchange", request_state: str | None = None) -> None:
         self.exchange = exchange
         self.session = exchange.session
         self.capabilities = exchange.capabilities
-        self.progress = exchange.progress_token is not None
+        self.progress = "progressToken" in exchange.meta and exchange.progress_token is not None
         self.request_state = request_state
         self.mute = not self.capabilities or ASKABLE.isdisjoint(self.capabilities)
         """It declared nothing that it could be asked."""
-        self._gone: asyncio.Event | None = None
 
     def leave(self) -> None:
         """It is not there any more: a tool that asks is told so at once, and can come to an end."""
@@ -119,12 +120,12 @@ class ModernClient(Client):
     """What it is asked waits in `open` until it comes back with an answer."""
 
     modern = True
+    _asked: asyncio.Event | None = None
+    _count = 0
 
-    def __init__(self, exchange: "Exchange", request_state: str | None = None) -> None:
-        super().__init__(exchange, request_state)
-        self.open: dict[str, tuple[dict[str, Any], asyncio.Future[Mapping[str, Any]]]] = {}
-        self._asked: asyncio.Event | None = None
-        self._count = 0
+    @cached_property
+    def open(self) -> "dict[str, tuple[dict[str, Any], asyncio.Future[Mapping[str, Any]]]]":
+        return {}
 
     @property
     def asked(self) -> asyncio.Event:

@@ -5,7 +5,7 @@ look", and a yes must be certain.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from mcp.server.streamable_http import check_accept_headers
@@ -25,6 +25,7 @@ from holdfast.servers.front import Headers
 CALL = "tools/call"
 MODERN = {version.encode(): version for version in MODERN_PROTOCOL_VERSIONS}
 OLDER = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
+_REQUEST = frozenset({"jsonrpc", "id", "method", "params"})
 _PARAMS = frozenset({"name", "arguments", "_meta"})
 _ENVELOPE = frozenset({PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY})
 _KEPT = "io.modelcontextprotocol/"
@@ -33,18 +34,22 @@ _MOST = 1024
 _LONGEST = 4096
 """Bytes of what a client says of itself that are worth remembering."""
 
+_Found = TypeVar("_Found")
+
 Asked = tuple[str | int, dict[str, Any]]
 """The id of a request and its params."""
 
 
 def asked(message: Any) -> Asked | None:
     """A request with exactly the members of a plain call."""
-    if type(message) is not dict or len(message) != 4 or message.get("method") != CALL:
+    if type(message) is not dict or len(message) != 4 or not _REQUEST.issuperset(message):
         return None
-    request_id, params = message.get("id"), message.get("params")
-    if message.get("jsonrpc") != "2.0" or (type(request_id) is not int and type(request_id) is not str):
+    request_id, params = message["id"], message["params"]
+    if message["method"] != CALL or message["jsonrpc"] != "2.0":
         return None
-    if type(params) is not dict or not params.keys() <= _PARAMS or type(params.get("name")) is not str:
+    if type(request_id) is not int and type(request_id) is not str:
+        return None
+    if type(params) is not dict or not _PARAMS.issuperset(params) or type(params.get("name")) is not str:
         return None
     if "arguments" in params and type(params["arguments"]) is not dict:
         return None
@@ -59,6 +64,8 @@ class Forms:
     def __init__(self) -> None:
         self._media: dict[tuple[bytes | None, bytes | None], bool] = {}
         self._clients: dict[tuple[str, bytes], bool] = {}
+        self._alone: dict[bytes, str] = {}
+        """Envelopes with nothing beside them that were right, and in which version."""
 
     def takes_both(self, headers: Headers) -> bool:
         """JSON comes in, and both JSON and a stream may go out."""
@@ -77,9 +84,20 @@ class Forms:
             return False
         if name[:2] == b"=?" or name != params["name"].encode():  # what is no ASCII comes encoded
             return False
+        try:
+            said = orjson.dumps(meta)
+        except TypeError:
+            return False
+        return self._alone.get(said) == version or self._right(version, meta, said)
+
+    def _right(self, version: str, meta: Mapping[str, Any], said: bytes) -> bool:
         if meta.get(PROTOCOL_VERSION_META_KEY) != version or CLIENT_CAPABILITIES_META_KEY not in meta:
             return False
-        return plain_meta(meta) and self._well_formed(version, meta)
+        if not plain_meta(meta) or not self._well_formed(version, meta):
+            return False
+        if len(said) <= _LONGEST and meta.keys() <= _ENVELOPE:
+            _kept(self._alone, said, version)
+        return True
 
     def _well_formed(self, version: str, meta: Mapping[str, Any]) -> bool:
         envelope = {
@@ -130,8 +148,8 @@ def _valid(version: str, envelope: Mapping[str, Any]) -> bool:
     return True
 
 
-def _kept(known: dict[Any, bool], said: Any, right: bool) -> bool:
+def _kept(known: dict[Any, _Found], said: Any, found: _Found) -> _Found:
     if len(known) >= _MOST:
         known.clear()
-    known[said] = right
-    return right
+    known[said] = found
+    return found

@@ -78,35 +78,36 @@ def rendered(observation: Observation, *, command: str = "holdfast", raw: bool =
     return with_meta(result, {OBSERVATION: told})
 
 
-def with_meta(result: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Puts more into the `_meta` of a result that is nobody else's."""
+def with_meta(result: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Puts more into the `_meta` of a result; both are nobody else's."""
     given = result.get("_meta")
-    result["_meta"] = {**given, **more} if isinstance(given, Mapping) else dict(more)
+    result["_meta"] = {**given, **more} if given is not None and isinstance(given, Mapping) else more
     return result
 
 
 def enveloped(
-    whole: Mapping[str, Any], stamp: Mapping[str, Any] | None, *, keeps: bool = False
+    whole: dict[str, Any], stamp: Mapping[str, Any] | None, *, keeps: bool = False, own: bool = False
 ) -> dict[str, Any]:
     """The result with the envelope of its era: who answered, what kind it is, how long it may be kept.
 
-    `stamp` is what a modern result says in `_meta` of who answered; older ones say nothing.
+    `stamp` is what a modern result says in `_meta` of who answered; older ones say nothing. A result that is
+    nobody else's (`own`) is not copied first.
     """
-    result = dict(whole)
-    meta = result.pop("_meta", None)
-    own = dict(meta) if type(meta) is dict or isinstance(meta, Mapping) else {}
-    own.pop(WHO, None)
+    result = whole if own else whole.copy()
+    given = result.pop("_meta", None)
+    meta = given if type(given) is dict or isinstance(given, Mapping) else {}
+    if WHO in meta:
+        meta = {name: one for name, one in meta.items() if name != WHO}
     if stamp is None:
         result.pop("resultType", None)
-        if own:
-            result["_meta"] = own
+        if meta:
+            result["_meta"] = meta
         return result
     kind = result.setdefault("resultType", "complete")
     if keeps and kind == "complete":
         result.setdefault("ttlMs", 0)
         result["cacheScope"] = "private"  # what one caller may read is not for another
-    own.update(stamp)
-    result["_meta"] = own
+    result["_meta"] = {**meta, **stamp}
     return result
 
 

@@ -7,6 +7,7 @@ while it runs. To a modern client both are `input_required`, and it comes back w
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.model.observation import Observation, Status
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast.servers.mcp.exchange import Exchange
     from holdfast.servers.mcp.hub import Hub
 
-ASKS = "input_required"
+KIND, ASKS = "resultType", "input_required"
 HELD = Status.HELD
 Propose = Callable[[Client, str], Awaitable[Observation]]
 """Makes the call, for this client, under this key where the client knows none."""
@@ -54,18 +55,32 @@ async def run(
         parked = hub.parking.take(state.parked, exchange.principal, arguments)
         parked.client.back(exchange)
         return await _attend(hub, exchange, what, parked, state.key or "")
-    key = _key(exchange, state) if named else ""
+    key = key_of(exchange, state) if named else ""
     upstream = None if state is None else state.upstream
     client = ModernClient(exchange, upstream) if exchange.modern else LegacyClient(exchange, upstream)
     if isinstance(client, LegacyClient):
-        exchange.delivery.awaits(lambda: _left(hub, client))
+        exchange.delivery.awaits(partial(_left, hub, client))
     if client.mute:  # nothing can happen but an answer
-        return _finished(hub, exchange, what, await propose(client, key), key)
+        return finished(hub, exchange, what, await propose(client, key), key)
     task = asyncio.ensure_future(propose(client, key))
     if isinstance(client, LegacyClient):
-        return _finished(hub, exchange, what, await _whole(task), key)
+        return finished(hub, exchange, what, await _whole(task), key)
     parked = Parked(exchange.principal, arguments, task, client)
     return await _attend(hub, exchange, what, parked, key)
+
+
+def mute(hub: "Hub", exchange: "Exchange") -> Client | None:
+    """The client of a request that brings no answers, where it can be asked nothing: it only waits."""
+    if "requestState" in exchange.params:
+        return None
+    if exchange.modern:
+        alone = ModernClient(exchange)
+        return alone if alone.mute else None
+    client = LegacyClient(exchange)
+    if not client.mute:
+        return None
+    exchange.delivery.awaits(partial(_left, hub, client))
+    return client
 
 
 def came_back(hub: "Hub", exchange: "Exchange", what: str) -> State | None:
@@ -89,7 +104,7 @@ async def _attend(hub: "Hub", exchange: "Exchange", what: str, parked: Parked, k
         finally:
             asked.cancel()
     if parked.running.done():
-        return _finished(hub, exchange, what, await parked.running, key)
+        return finished(hub, exchange, what, await parked.running, key)
     asks = {"inputRequests": parked.client.questions()}
     state = State(what=what, key=key, parked=hub.parking.park(parked))
     return Question(_input_required(hub, exchange, asks, state))
@@ -108,14 +123,23 @@ async def _whole(task: "asyncio.Future[Observation]") -> Observation:
         raise
 
 
-def _finished(hub: "Hub", exchange: "Exchange", what: str, seen: Observation, key: str) -> Ran | Question:
+def answers(exchange: "Exchange", seen: Observation) -> bool:
+    """Whether a call came to an answer that is the client's, as most do."""
+    native = seen.native
+    if seen.status is HELD:
+        return False
+    return native is None or not exchange.modern or ("error" not in native and native.get(KIND) != ASKS)
+
+
+def finished(hub: "Hub", exchange: "Exchange", what: str, seen: Observation, key: str) -> Ran | Question:
+    """What a call that is over comes to; of a request that told what it carries."""
     exchange.delivery.carries(seen, over=seen.status is not HELD)
     native = seen.native
     if native is None or not exchange.modern:
         return Ran(seen, key)
     if (missing := lacks_capability(native)) is not None:
         raise missing
-    if native.get("resultType") != ASKS:
+    if native.get(KIND) != ASKS:
         return Ran(seen, key)
     given = native.get("requestState")
     state = State(what=what, key=key, upstream=given if isinstance(given, str) else None)
@@ -126,10 +150,11 @@ def _input_required(
     hub: "Hub", exchange: "Exchange", said: Mapping[str, Any], state: State
 ) -> dict[str, Any]:
     token = sealed(hub.gateway, exchange.principal, state)
-    return {**said, "resultType": ASKS, "requestState": token}
+    return {**said, KIND: ASKS, "requestState": token}
 
 
-def _key(exchange: "Exchange", state: State | None) -> str:
+def key_of(exchange: "Exchange", state: State | None) -> str:
+    """What the protocol calls the operation of a request."""
     if state is not None and state.key:
         return state.key
     return keys.fresh() if exchange.modern else keys.of_request(exchange.session, exchange.request_id)

@@ -33,7 +33,7 @@ def begun(number: int, since: float, why: str) -> Life:
 async def notice(transaction: Transaction, why: str, by: str, now: float) -> bool:
     """The store was put back behind our back: halt, and count a new life; False when that is known."""
     await transaction.brake()
-    if RESTORED in await transaction.halts():
+    if RESTORED in await transaction.halts((RESTORED,)):
         return False
     lives = await transaction.all(LIVES)
     life = begun(1 + max((number for number, *_ in lives), default=1), now, why)

@@ -74,8 +74,10 @@ class MemoryApprovals:
         self._shelf.record(tenant, voted.call_id, "vote", now, act_body(now, "vote", by.user, **said))
         return voted
 
-    async def waiting(self) -> Sequence[Approval]:
-        found = [a.approval for a in self._shelf.approvals.values() if a.approval.answer is Answer.PENDING]
+    async def due(self, groups: int) -> Sequence[Approval]:
+        now = self._clock.now()
+        every = [asked.approval for asked in self._shelf.approvals.values()]
+        found = [one for one in every if question.is_due(one, groups, now)]
         return [replace(a, packet={}, votes=()) for a in sorted(found, key=lambda a: a.expires_at)]
 
     async def expire(self, approval: Approval) -> bool:
@@ -143,7 +145,7 @@ class MemoryApprovals:
             entry = Entry(self._held(call, ref, now), call.tool.contract.window_s)
             self._shelf.operations[ref] = entry
         elif entry.operation.state is State.NO_EFFECT:
-            entry.operation = replace(entry.operation, state=State.HELD, updated_at=now)
+            entry.operation = entry.operation._replace(state=State.HELD, updated_at=now)
             entry.finished = None
         return entry.operation.call_id
 

@@ -146,7 +146,7 @@ class MemoryLedger:
             counts = budget if in_time else Outcome(happened=True)
             self._shelf.budgets.settle(mine.ref.tenant, mine.call_id, counts, now)
         if in_time and end is State.UNKNOWN and (call.work is None or call.work.done()):
-            entry.operation = replace(entry.operation, owner="")  # the attempt is over: nobody can act on it
+            entry.operation = entry.operation._replace(owner="")  # the attempt is over: nobody can act on it
         kind = "outcome" if in_time else "late"
         says_otherwise = not call.tool.contract.honours_key and _contradicts(theirs, same, end)
         if corrects or (says_otherwise and not in_time):
@@ -183,7 +183,7 @@ class MemoryLedger:
         entry = self._shelf.operations[operation.ref]
         if entry.operation.attendant != operation.attendant:
             return False
-        entry.operation = replace(entry.operation, attendant=self._workers.id)
+        entry.operation = entry.operation._replace(attendant=self._workers.id)
         return True
 
     async def leave(self, call: Call, *, told: bool, asked: bool = False) -> None:
@@ -194,7 +194,7 @@ class MemoryLedger:
         if not told and theirs.attendant != self._workers.id:
             return  # another worker's client waits for it by now
         last = asked or mine is None or (mine.epoch == theirs.epoch and theirs.state is not State.NO_EFFECT)
-        entry.operation = replace(theirs, attendant=None if told and last else "")
+        entry.operation = theirs._replace(attendant=None if told and last else "")
 
     async def tell(self, operation: Operation) -> None:
         entry = self._entry(operation.ref.tenant, operation.call_id)
@@ -202,7 +202,7 @@ class MemoryLedger:
             return
         now = entry.operation
         last = now.epoch == operation.epoch and now.state is not State.NO_EFFECT
-        entry.operation = replace(now, attendant=None if last else "")
+        entry.operation = now._replace(attendant=None if last else "")
 
     async def try_write(self) -> None:
         """Memory takes everything."""
@@ -211,7 +211,7 @@ class MemoryLedger:
         now = self._clock.now()
         over = [entry for entry in self._shelf.operations.values() if self._is_over(entry, now)]
         for entry in over:
-            entry.operation = replace(entry.operation, payload=None, observation=None, attendant=None)
+            entry.operation = entry.operation._replace(payload=None, observation=None, attendant=None)
         kept = {name: at for name, at in self._shelf.cancels.items() if at > now - CANCEL_KEPT_S}
         self._shelf.cancels = kept
         self._shelf.budgets.forget(now)
@@ -272,8 +272,7 @@ class MemoryLedger:
             updated_at=now,
         )
         self._shelf.operations[ref] = Entry(
-            replace(
-                claimed,
+            claimed._replace(
                 payload=payload(call),
                 attendant=waits if waits or earlier is None else earlier.attendant,
             ),
@@ -318,7 +317,7 @@ class MemoryLedger:
                 self._shelf.approvals[tenant, approval_id].used_nonce = call.nonce
 
     def _end(self, entry: Entry, state: State, raw: bytes | None, note: str, now: float) -> None:
-        entry.operation = replace(entry.operation, state=state, observation=raw, note=note, updated_at=now)
+        entry.operation = entry.operation._replace(state=state, observation=raw, note=note, updated_at=now)
         final = state.settled or state is State.NO_EFFECT
         entry.finished = (now, self._boot.id, self._boot.now()) if final else None
         asked = self._shelf.approvals.get((entry.operation.ref.tenant, entry.approval_id or ""))
@@ -354,8 +353,7 @@ class MemoryLedger:
         here = entry.boot_id == self._boot.id
         since = self._since(entry, entry.deadline_boot)
         open_ = entry.operation.state in OPEN
-        return replace(
-            entry.operation,
+        return entry.operation._replace(
             deadline_passed=since > 0,
             since_deadline_s=max(since, 0.0),
             lease_passed=self._since(entry, entry.lease_boot) > 0,

@@ -16,6 +16,7 @@ OFFICES = {
     "sequencer": int.from_bytes(b"hf-seque", "big"),
     "pruner": int.from_bytes(b"hf-prune", "big"),
 }
+_HALTS_OF = f"{HALTS} AND target = ANY (?)"
 _INSERT = "INSERT INTO record VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 
 
@@ -55,9 +56,10 @@ class PostgresTransaction:
     async def alone(self, office: str) -> None:
         await self._connection.execute("SELECT pg_advisory_xact_lock($1)", OFFICES[office])
 
-    async def halts(self) -> Mapping[str, tuple[str, str]]:
+    async def halts(self, names: Sequence[str]) -> Mapping[str, tuple[str, str]]:
         await self._keep_brake_off()
-        return {target: (by, note) for target, by, note in await self.all(HALTS)}
+        found = await self.all(_HALTS_OF, (list(names),))
+        return {target: (by, note) for target, by, note in found}
 
     async def promoted(self) -> str | None:
         await self._keep_brake_off()

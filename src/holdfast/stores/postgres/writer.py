@@ -23,6 +23,7 @@ Ts = TypeVarTuple("Ts")
 
 class PostgresWriter:
     in_order: Final = False  # lanes overtake each other
+    recent: Final = None  # each lane has a chain of its own
 
     def __init__(
         self,

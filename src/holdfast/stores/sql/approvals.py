@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from holdfast.model.approval import Answer, Approval, Need, Vote
+from holdfast.model.approval import Answer, Approval, Need, Vote, escalation_shares
 from holdfast.model.call import Call, Principal
 from holdfast.model.errors import StoreError
 from holdfast.model.operation import OperationRef
@@ -69,8 +69,13 @@ class SqlApprovals:
         row, votes = await self._writer.submit(tenant, True, questions.decide, tenant, approval.id, vote)
         return self._approval(row, votes)
 
-    async def waiting(self) -> Sequence[Approval]:
-        return [questions.read(row, (), {}) for row in await self._reader.all(EVERYWHERE, questions.WAITING)]
+    async def due(self, groups: int) -> Sequence[Approval]:
+        now = self._clock.now()
+        rows = await self._reader.all(EVERYWHERE, questions.PAST, (now,))
+        if groups > 1:
+            which = (now, groups - 1, *escalation_shares(groups), now + question.EARLY_S)
+            rows = [*rows, *await self._reader.all(EVERYWHERE, questions.SLOW, which)]
+        return [questions.read(row, (), {}) for row in rows]
 
     async def expire(self, approval: Approval) -> bool:
         name, now = (approval.ref.tenant, approval.id), self._clock.now()

@@ -9,7 +9,8 @@ from holdfast.records.body import act_body
 from holdfast.records.merkle import Frontier, consistency_proof, inclusion_proof, root_of
 from holdfast.stores.halted import EVERYWHERE
 from holdfast.stores.keyring import Keyring
-from holdfast.stores.sql import sequencer
+from holdfast.stores.recent import MOST
+from holdfast.stores.sql import own, sequencer
 from holdfast.stores.sql.engine import Reader, Row, Values, Writer
 from holdfast.stores.sql.sequencer import Tree
 from holdfast.stores.worker import Workers
@@ -64,12 +65,12 @@ class SqlAudit:
         self._reopened_at = clock.monotonic()
 
     async def sequence(self) -> int:
-        total = 0
         if self._clock.monotonic() - self._reopened_at >= REOPEN_S:
             self._reopened_at = self._clock.monotonic()
             await self._writer.submit(EVERYWHERE, False, sequencer.reopen)
+        total, known = await self._sequence_own()
         for _ in range(ROUNDS):
-            pieces = await sequencer.look(self._read, self._workers.alive)
+            pieces = await sequencer.look(self._read, self._workers.alive, but=known)
             if not pieces:
                 break
             # Durable: a checkpoint is signed over this, and a power cut must not take it back.
@@ -81,6 +82,28 @@ class SqlAudit:
             taken, self._edge = done
             total += taken
         return total
+
+    async def _sequence_own(self) -> tuple[int, str | None]:
+        """Append what this process wrote itself: how much that was, and its name where that is all of it."""
+        recent, total = self._writer.recent, 0
+        if recent is None:
+            return 0, None
+        for _ in range(MOST // own.BATCH):
+            found = await self._read(own.HEAD, (recent.writer,))
+            records = recent.after(tuple(found[0]), own.BATCH) if found else None
+            if records:
+                edge = await self._writer.submit_long(
+                    EVERYWHERE, own.sequence_own, found[0][0], records, self._edge
+                )
+                if edge is None:
+                    return total, None
+                self._edge = edge
+                total += len(records)
+            elif records is None:
+                return total, None
+            if len(records) < own.BATCH:  # what came meanwhile waits for the next look
+                break
+        return total, recent.writer
 
     async def head(self) -> tuple[int, bytes]:
         size = await self._tree.size()

@@ -88,7 +88,7 @@ class Lost(NamedTuple):
 
 async def claim(transaction: Transaction, wish: Claim) -> Won | Lost | Denied | None:
     """None for a call that claims nothing and may go on."""
-    if denied := halted(await transaction.halts(), wish.halt_names):
+    if denied := halted(await transaction.halts(wish.halt_names), wish.halt_names):
         return denied
     if denied := outdated(wish.staged, await transaction.promoted()):
         return denied

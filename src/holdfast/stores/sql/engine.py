@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, TypeVarTuple, Unpack
 
 from holdfast.model.errors import StoreError
+from holdfast.stores.recent import Recent
 
 Row = tuple[Any, ...]
 Values = Sequence[object]
@@ -65,8 +66,8 @@ class Transaction(Protocol):
         """Wait until nobody else is doing what only one may do at a time."""
         ...
 
-    async def halts(self) -> Mapping[str, tuple[str, str]]:
-        """Who halted what, and why; nobody changes it until this transaction is over."""
+    async def halts(self, names: Sequence[str]) -> Mapping[str, tuple[str, str]]:
+        """Who halted which of these, and why; nobody changes it until this transaction is over."""
         ...
 
     async def promoted(self) -> str | None:
@@ -96,6 +97,11 @@ class Writer(Protocol):
     @property
     def in_order(self) -> bool:
         """Whether a job that is queued later is never done before an earlier one."""
+        ...
+
+    @property
+    def recent(self) -> Recent | None:
+        """What this process wrote last; None where that is not kept."""
         ...
 
     def submit(

@@ -30,7 +30,15 @@ from holdfast.stores.sql.budgets import Holder
 from holdfast.stores.sql.claim import READ_RATE, Claim, Lost, Won, claim
 from holdfast.stores.sql.engine import AmbiguousCommit, Reader, Row, Values, Writer
 from holdfast.stores.sql.outcome import End, Moment, Told
-from holdfast.stores.sql.rows import FIND, FIND_CALL, FIND_RUNNING, FIND_UNKNOWN, NEXT_OWNER, Rows
+from holdfast.stores.sql.rows import (
+    FIND,
+    FIND_CALL,
+    FIND_RUNNING,
+    FIND_UNKNOWN,
+    NEXT_OWNED_BOOT,
+    NEXT_OWNER,
+    Rows,
+)
 from holdfast.stores.watch import Watch
 from holdfast.stores.worker import Workers
 
@@ -38,6 +46,7 @@ log = logging.getLogger(__name__)
 
 START = (-1.0, "")
 _BEGUN = Begun(None)
+_UNKNOWN, _DISPATCHED, _CALLER = State.UNKNOWN, State.DISPATCHED, KeySource.CALLER
 _NOT_GIVEN_UP = "a claim could not be given up; it will be found unknown when its lease is over: %s"
 
 
@@ -91,11 +100,16 @@ class SqlLedger:
         """Owner by owner, for there are few of them: what is running and well is never read."""
         found: list[Row] = []
         owner: Row = ("", "")
-        while len(found) < limit and (next_one := await self._reader.all(EVERYWHERE, NEXT_OWNER, owner)):
+        while len(found) < limit and (next_one := await self._next_owner(owner)):
             [owner] = next_one
             which = (*owner, self._rows.lost_before(*owner), limit - len(found))
             found += await self._reader.all(EVERYWHERE, FIND_RUNNING, which)
         return found
+
+    async def _next_owner(self, owner: Row) -> list[Row]:
+        """Of the same boot, or else the first of the next."""
+        found = await self._reader.all(EVERYWHERE, NEXT_OWNER, owner)
+        return found or await self._reader.all(EVERYWHERE, NEXT_OWNED_BOOT, owner[:1])
 
     async def alike(self, call: Call, here: Attendance) -> Operation | None:
         who = (call.principal.tenant, call.principal.id, call.tool.contract.tool, call.fingerprint)
@@ -159,10 +173,11 @@ class SqlLedger:
     async def finish(self, call: Call, observation: Observation, state: State | None) -> bool:
         at = self._moment()
         raw = observation.to_json()
-        tenant, operation = call.principal.tenant, call.operation
+        principal, operation = call.proposal.principal, call.operation
+        tenant = principal.tenant
         commitment = self._secrets.commitment(tenant, raw)
         body = outcome_body(call, at.wall, observation, observation.code, commitment, state)
-        told = Told(call.id, body, tuple(call.alarms), call.principal.user)
+        told = Told(call.id, body, tuple(call.alarms), principal.user)
         budget = self._measured(call, observation, state) if reserves(call) else None
         if operation is None:
             await self._writer.submit(
@@ -174,7 +189,7 @@ class SqlLedger:
             operation.call_id,
             operation.epoch,
             operation.nonce,
-            state or State.UNKNOWN,
+            state or _UNKNOWN,
             self._secrets.seal(tenant, raw),
             "",
             at,
@@ -307,7 +322,7 @@ class SqlLedger:
             call.rerun_unknown,
             call.staged,
             ref,
-            call.principal.tenant,
+            call.proposal.principal.tenant,
             call.id,
             call.nonce,
             call.fingerprint,
@@ -328,7 +343,7 @@ class SqlLedger:
             call.fingerprint,
             call.nonce,
             self._workers.id,
-            (call.key_source or KeySource.CALLER).value,
+            (call.key_source or _CALLER)._value_,
             call.trace_id,
             now,
             self._boot.id,
@@ -347,11 +362,11 @@ class SqlLedger:
             version=call.tool.contract.version,
             contract_digest=wish.contract_digest,
             fingerprint=wish.fingerprint,
-            state=State.DISPATCHED,
+            state=_DISPATCHED,
             epoch=won.epoch,
             nonce=wish.nonce,
             owner=self._workers.id,
-            key_source=call.key_source or KeySource.CALLER,
+            key_source=call.key_source or _CALLER,
             trace_id=call.trace_id,
             created_at=won.created_at,
             updated_at=wish.now,

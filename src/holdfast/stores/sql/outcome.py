@@ -67,6 +67,7 @@ WHERE (tenant, principal, tool, key) IN (
   AND payload IS NOT NULL AND finished_boot_id = ?1 AND finished_at + window_s <= ?2
 """
 NEXT_BOOT = "SELECT min(finished_boot_id) FROM operation WHERE payload IS NOT NULL AND finished_boot_id > ?"
+_OVER = tuple([state for state in State if state.settled or state is State.NO_EFFECT])
 CANCEL_KEPT_S = 3600.0
 """A cancellation nobody could obey any more is dropped after this long."""
 
@@ -96,9 +97,9 @@ class End(NamedTuple):
 
     def parameters(self) -> tuple[object, ...]:
         wall, boot_id, boot = self.at
-        final = self.state.settled or self.state is State.NO_EFFECT
-        finished = (wall, boot_id, boot) if final else (None, None, None)
-        return (self.state.value, self.outcome, self.note, wall, *finished, *self.ref, self.epoch, self.nonce)
+        finished = (wall, boot_id, boot) if self.state in _OVER else (None, None, None)
+        said = (self.state._value_, self.outcome, self.note, wall)
+        return (*said, *finished, *self.ref, self.epoch, self.nonce)
 
 
 class Told(NamedTuple):

@@ -32,7 +32,12 @@ OPEN = (
     f"SELECT {_COLUMNS} FROM approval WHERE tenant = ? AND answer = 'PENDING' AND expires_at > ?"  # noqa: S608
     " ORDER BY created_at, id"
 )
-WAITING = f"SELECT {_COLUMNS} FROM approval WHERE answer = 'PENDING' ORDER BY expires_at"  # noqa: S608
+PAST = f"SELECT {_COLUMNS} FROM approval WHERE answer = 'PENDING' AND expires_at <= ? ORDER BY expires_at"  # noqa: S608
+SLOW = (
+    f"SELECT {_COLUMNS} FROM approval WHERE answer = 'PENDING' AND expires_at > ? AND level < ?"  # noqa: S608
+    " AND created_at + (expires_at - created_at)"
+    " * (CAST(? AS DOUBLE PRECISION) + level * CAST(? AS DOUBLE PRECISION)) <= ? ORDER BY expires_at"
+)
 RELEASABLE = (
     f"SELECT {_COLUMNS} FROM approval a WHERE answer = 'APPROVED' AND release = 'gateway'"  # noqa: S608
     " AND used_nonce IS NULL AND release_at <= ? AND expires_at > ? AND EXISTS (SELECT 1 FROM operation o"

@@ -25,8 +25,13 @@ _BY_REF = "tenant = ? AND principal = ? AND tool = ? AND key = ?"
 FIND = f"SELECT {COLUMNS} FROM operation WHERE {_BY_REF}"  # noqa: S608
 FIND_CALL = f"SELECT {COLUMNS} FROM operation WHERE tenant = ? AND call_id = ?"  # noqa: S608
 _RUNNING = "state IN ('claimed', 'dispatched')"  # word for word the condition of the index
+# One place in the index each: compared as a pair, every row of the owner before would be looked at.
 NEXT_OWNER = (
-    f"SELECT boot_id, owner FROM operation WHERE {_RUNNING} AND (boot_id, owner) > (?, ?)"  # noqa: S608
+    f"SELECT boot_id, owner FROM operation WHERE {_RUNNING} AND boot_id = ? AND owner > ?"  # noqa: S608
+    " ORDER BY owner LIMIT 1"
+)
+NEXT_OWNED_BOOT = (
+    f"SELECT boot_id, owner FROM operation WHERE {_RUNNING} AND boot_id > ?"  # noqa: S608
     " ORDER BY boot_id, owner LIMIT 1"
 )
 FIND_RUNNING = (

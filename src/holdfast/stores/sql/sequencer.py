@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 from holdfast.model.restored import RESTORED
 from holdfast.records.body import act_body
 from holdfast.records.chain import Record, record_hash
-from holdfast.records.merkle import EMPTY, Frontier, Nodes, leaf_hash
+from holdfast.records.merkle import EMPTY, Frontier, Nodes, leaf_hash, leaf_hashes
 from holdfast.stores.halted import EVERYWHERE
 from holdfast.stores.sql.engine import Row, Transaction, Values
 
@@ -38,7 +38,7 @@ _NEXT = (
 )
 _ADD_LEAF = "INSERT INTO tree_leaf VALUES (?, ?, ?, ?, ?, ?, ?)"
 _ADD_NODE = "INSERT INTO tree_node VALUES ('*', ?, ?, ?)"
-_MOVE_HEAD = """
+MOVE_HEAD = """
 UPDATE chain_head SET seq = ?, hash = ?, open = ?, fault = ?
 WHERE tenant = '*' AND writer = ? AND seq = ? AND open = 1 AND fault = ''
 """
@@ -110,10 +110,12 @@ class Piece(NamedTuple):
         return bool(self.records) or self.over or self.fault is not None
 
 
-async def look(fetch: Fetch, alive: Callable[[str], bool]) -> list[Piece]:
-    """At most one batch of what waits, each record judged."""
+async def look(fetch: Fetch, alive: Callable[[str], bool], but: str | None = None) -> list[Piece]:
+    """At most one batch of what waits, each record judged; of every writer `but` one."""
     found, left = [], BATCH
     for writer, seq, head in await fetch(OPEN_CHAINS, ()):
+        if writer == but:
+            continue
         piece = await _piece(fetch, writer, (seq, bytes(head)), left, gone=not alive(writer))
         left -= len(piece.records)
         if piece.said:
@@ -151,7 +153,7 @@ async def sequence(
     where nothing may be appended: the lost end of the tree may still come back, and goes in first.
     """
     await transaction.alone("sequencer")
-    if RESTORED in await transaction.halts():
+    if RESTORED in await transaction.halts((RESTORED,)):
         return None
     batch: list[Row] = []
     for piece in pieces:
@@ -170,26 +172,34 @@ async def _moved(transaction: Transaction, piece: Piece) -> bool:
     if not piece.records:
         return await transaction.run(_SHUT_HEAD, how) == 1
     last = Record(*piece.records[-1])
-    return await transaction.run(_MOVE_HEAD, (last.seq, last.hash, *how)) == 1
+    return await transaction.run(MOVE_HEAD, (last.seq, last.hash, *how)) == 1
 
 
 async def append(
     transaction: Transaction, tree: Tree, batch: Sequence[Row], edge: Frontier | None = None
 ) -> Frontier:
     """These records are the next leaves; the tree's edge then. `edge` is one that may still be the tree's."""
-    size = await tree.size()
-    if edge is None or edge.size != size:
-        frontier = await tree.of(lambda nodes: Frontier(size, nodes))
-    else:
-        frontier = edge.copy()
+    frontier = await edge_of(tree, edge)
     places = [
         (tenant, place, writer, seq, call_id, at, hashed)
-        for place, (tenant, writer, seq, call_id, _, at, _, _, hashed) in enumerate(batch, size)
+        for place, (tenant, writer, seq, call_id, _, at, _, _, hashed) in enumerate(batch, frontier.size)
     ]
-    made = frontier.extend([leaf_hash(record[_HASH]) for record in batch])
     await transaction.many(_ADD_LEAF, places)
-    await transaction.many(_ADD_NODE, made)
+    await grow(transaction, frontier, [record[_HASH] for record in batch])
     return frontier
+
+
+async def edge_of(tree: Tree, known: Frontier | None) -> Frontier:
+    """Where the tree ends, to go on from; `known` is where it ended once."""
+    size = await tree.size()
+    if known is None or known.size != size:
+        return await tree.of(lambda nodes: Frontier(size, nodes))
+    return known.copy()
+
+
+async def grow(transaction: Transaction, frontier: Frontier, hashes: Sequence[bytes]) -> None:
+    """Write the subtrees that the next leaves, of records with these hashes, make complete."""
+    await transaction.many(_ADD_NODE, frontier.extend(leaf_hashes(hashes)))
 
 
 async def reopen(transaction: Transaction) -> int:

@@ -7,8 +7,9 @@ from itertools import chain
 
 from holdfast.records.chain import GENESIS, Chain, Record
 from holdfast.stores.sql.claim import CLAIM
-from holdfast.stores.sql.engine import ACTIVE_VERSION, HALTS, OPEN_CHAIN, Row, Values
+from holdfast.stores.sql.engine import OPEN_CHAIN, Row, Values
 from holdfast.stores.sql.outcome import FINISH
+from holdfast.stores.sqlite.standing import Standing, read_halts, read_promoted
 
 _RECORD = "INSERT INTO record VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _AT_ONCE = (64, 16, 4, 1)
@@ -39,9 +40,9 @@ class SqliteTransaction:
     Nothing here ever waits: a job is over when it was started, on the event loop as in the thread.
     """
 
-    __slots__ = ("_braked", "_connection", "_halts", "_promoted", "chain", "claims", "ends", "pending")
+    __slots__ = ("_braked", "_checked", "_connection", "_standing", "chain", "claims", "ends", "pending")
 
-    def __init__(self, connection: sqlite3.Connection, chain: Chain) -> None:
+    def __init__(self, connection: sqlite3.Connection, chain: Chain, standing: Standing) -> None:
         self._connection = connection
         self.chain = chain
         self.pending: list[Record] = []
@@ -49,8 +50,8 @@ class SqliteTransaction:
         """Parameters of CLAIM, each for a key that nobody has."""
         self.ends: list[Values] = []
         """Parameters of FINISH, each for an attempt that is running."""
-        self._halts: dict[str, tuple[str, str]] | None = None
-        self._promoted: list[Row] | None = None
+        self._standing = standing
+        self._checked = False
         self._braked = False
 
     async def run(self, statement: str, values: Values = ()) -> int:
@@ -99,30 +100,37 @@ class SqliteTransaction:
         self._insert(_RECORD, pending)
 
     async def brake(self) -> None:
-        """Nobody else writes now; but what was read before must be read again."""
+        """Nobody else writes now; but what was read before must be read again, and is not kept."""
         self._braked = True
+        self._standing.forget()
 
     async def alone(self, office: str) -> None:
         """There is one writer at a time over all processes."""
 
-    async def halts(self) -> dict[str, tuple[str, str]]:
+    async def halts(self, names: Sequence[str]) -> dict[str, tuple[str, str]]:
         return self.halted()
 
     async def promoted(self) -> str | None:
         return self.in_force()
 
     def halted(self) -> dict[str, tuple[str, str]]:
-        """Read once per transaction."""
-        if self._halts is None or self._braked:
-            found = self._connection.execute(HALTS).fetchall()
-            self._halts = {target: (by, note) for target, by, note in found}
-        return self._halts
+        """Of all names: what one call wants to know serves those that come with it."""
+        if self._braked:
+            return read_halts(self._connection)
+        self._check()
+        return self._standing.halts(self._connection)
 
     def in_force(self) -> str | None:
-        """The version of the policies; read once as well."""
-        if self._promoted is None or self._braked:
-            self._promoted = self._connection.execute(ACTIVE_VERSION).fetchall()
-        return self._promoted[0][0] if self._promoted else None
+        """The version of the policies."""
+        if self._braked:
+            return read_promoted(self._connection)
+        self._check()
+        return self._standing.promoted(self._connection)
+
+    def _check(self) -> None:
+        if not self._checked:
+            self._standing.check(self._connection)
+            self._checked = True
 
     async def shred(self) -> None:
         self._connection.execute("PRAGMA secure_delete = ON")
@@ -132,5 +140,4 @@ class SqliteTransaction:
 
     def forget(self) -> None:
         """Something that was read once may have been taken back."""
-        self._halts = None
-        self._promoted = None
+        self._standing.forget()

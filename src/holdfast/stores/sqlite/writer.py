@@ -17,10 +17,12 @@ from queue import SimpleQueue
 from typing import Any, Final, NamedTuple, TypeVar, TypeVarTuple, Unpack, cast
 
 from holdfast.model.errors import HoldfastError, StoreError
-from holdfast.records.chain import GENESIS, Chain, Mark
+from holdfast.records.chain import GENESIS, Chain, Mark, Record
+from holdfast.stores.recent import Recent
 from holdfast.stores.sql.engine import AmbiguousCommit, Transaction, Withdrawn
 from holdfast.stores.sqlite.connection import LOCK_S, Connect, connect, insist, is_busy
 from holdfast.stores.sqlite.plain import MISSED, PLAIN
+from holdfast.stores.sqlite.standing import Standing
 from holdfast.stores.sqlite.transaction import NotPlain, SqliteTransaction
 
 log = logging.getLogger(__name__)
@@ -69,6 +71,7 @@ class _Written(NamedTuple):
     answers: list[_Answer]
     durable: bool
     mark: Mark
+    records: list[Record]
 
 
 class SqliteWriter:
@@ -87,6 +90,8 @@ class SqliteWriter:
         self._lock_s = lock_s
         self._connect = connect
         self._chain = Chain(name)
+        self.recent = Recent(name)
+        self._standing = Standing()
         self._chain_known = True  # a new name has no records yet
         self._waiting: deque[_Job] = deque()
         self._work: SimpleQueue[_Written | list[_Job] | str | None] = SimpleQueue()
@@ -270,7 +275,7 @@ class SqliteWriter:
             self._roll_back()
             self._chain.reset(mark)
             raise
-        return _Written(batch, answers, durable, mark)
+        return _Written(batch, answers, durable, mark, transaction.pending)
 
     def _commit(self, written: _Written) -> list[_Answer]:
         try:
@@ -279,8 +284,10 @@ class SqliteWriter:
             self._roll_back()
             self._chain.reset(written.mark)
             self._chain_known = False  # whether it went on, the next batch finds out
+            self.recent.forget()
             failed = AmbiguousCommit(f"the store may not have taken the write: {error}")
             return _all_failed(written.batch, failed)
+        self.recent.add(written.records)
         self._folded = False
         self._unfolded += BATCH_PAGES + JOB_PAGES * len(written.batch)
         return written.answers
@@ -296,7 +303,7 @@ class SqliteWriter:
             if is_busy(error):
                 raise _Locked(f"the store did not take the write: {error}") from None
             raise
-        return SqliteTransaction(self._connection, self._chain)
+        return SqliteTransaction(self._connection, self._chain, self._standing)
 
     def _apart(self, job: _Job, transaction: SqliteTransaction) -> _Answer:
         """Run a job so that its failure is its own."""
