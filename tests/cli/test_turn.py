@@ -15,6 +15,7 @@ from tests.cli.test_protocol import Kernel, served
 
 KEPT = b"Host: x\r\n"
 POST = b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"
+HEAD = POST[:-2]
 LINES = b"content-type: text/plain\r\n"
 
 
@@ -32,14 +33,10 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.body", "body": text})
 
 
-async def asked(port: int, *parts: bytes) -> bytes:
-    """Everything that is answered on one connection, each part sent once the server had the one before."""
+async def asked(port: int, request: bytes) -> bytes:
+    """Everything that is answered on one connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    for part in parts:
-        writer.write(part)
-        await writer.drain()
-        for _ in range(20):
-            await asyncio.sleep(0)
+    writer.write(request)
     said = await asyncio.wait_for(reader.read(), 20)
     writer.close()
     return said
@@ -78,11 +75,23 @@ async def test_whatever_is_unusual_is_uvicorns(request_: bytes, said: bytes) -> 
         assert (await asked(port, closing(request_))).endswith(b"\r\n\r\n" + said)
 
 
-async def test_a_body_that_is_not_here_yet_is_waited_for() -> None:
-    head, body = closing(POST)[:-2], closing(POST)[-2:]
-    async with served({}, app) as port:
-        for parts in ((head, body), (head + body[:1], body[1:]), (head[:30], head[30:] + body)):
-            assert (await asked(port, *parts)).endswith(b" hi 127.0.0.1")
+@pytest.mark.parametrize(
+    ("read", "said"),
+    [
+        ((HEAD, b"hi"), b"in pieces hi 127.0.0.1"),
+        ((HEAD + b"h", b"i"), b"in pieces hi 127.0.0.1"),
+        ((HEAD[:30], HEAD[30:] + b"hi"), b"whole hi 127.0.0.1"),
+    ],
+)
+async def test_a_request_that_comes_in_several_reads_is_waited_for(
+    read: tuple[bytes, ...], said: bytes
+) -> None:
+    protocol, wire = connected(asyncio.get_running_loop())
+    for part in read:
+        protocol.data_received(part)
+    await asyncio.wait_for(asyncio.gather(*protocol.tasks), 20)
+    protocol.connection_lost(None)
+    assert b"".join(wire.trips).endswith(b"\r\n\r\n" + said)
 
 
 async def test_a_client_that_asks_whether_to_go_on_is_told_to() -> None:
@@ -214,12 +223,12 @@ class Wire(Kernel):
         return self.closed
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return default
+        return ("127.0.0.1", 1) if name == "peername" else default
 
 
-def connected(hours: Hours) -> tuple[Protocol, Wire]:
+def connected(loop: Any) -> tuple[Protocol, Wire]:
     config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=5)
-    protocol, wire = Protocol(config, ServerState(), {}, _loop=hours), Wire()
+    protocol, wire = Protocol(config, ServerState(), {}, _loop=loop), Wire()
     protocol.connection_made(wire)
     return protocol, wire
 
