@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.config import Config, load, parse
 from holdfast.config.explain import keys
-from holdfast.config.tree import Section
+from holdfast.config.section import Section
 from holdfast.config.unbuilt import NOT_BUILT
 from holdfast.model import defaults
 from holdfast.model.errors import ConfigError

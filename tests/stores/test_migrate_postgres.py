@@ -18,6 +18,7 @@ SHARED = {
     "halt",
     "promotion",
     "rate",
+    "revocation",
     "store_life",
     "token",
     "tree_checkpoint",

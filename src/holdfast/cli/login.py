@@ -15,7 +15,7 @@ from holdfast.model.errors import ConfigError, HoldfastError, NotFound
 if TYPE_CHECKING:
     from holdfast.cli.redirect import Redirects
     from holdfast.config import Config
-    from holdfast.config.tree import McpServer
+    from holdfast.config.upstream import McpServer
     from holdfast.gateway.wiring import Store
     from holdfast.model.call import Principal
 

@@ -6,21 +6,10 @@ known one. A key for something that is not built yet is refused rather than igno
 who writes `audit:` must not believe that it is kept.
 """
 
+from holdfast.config.auth import Agent, Auth, Held, Key, Person
 from holdfast.config.load import load, parse
-from holdfast.config.tree import (
-    Agent,
-    Approvals,
-    Auth,
-    Config,
-    Held,
-    Key,
-    Limits,
-    McpAuth,
-    McpServer,
-    Person,
-    Upstream,
-    is_loopback,
-)
+from holdfast.config.tree import Approvals, Config, Limits, is_loopback
+from holdfast.config.upstream import McpAuth, McpServer, Upstream
 
 __all__ = [
     "Agent",

@@ -8,7 +8,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from holdfast.config.place import Fault, Place
-from holdfast.config.tree import Config, Section
+from holdfast.config.section import Section
+from holdfast.config.tree import Config
 from holdfast.config.unbuilt import keys_below
 
 SHAPES = {

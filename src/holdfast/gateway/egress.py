@@ -1,6 +1,6 @@
 """Builds what signs requests to an upstream, from its section of the configuration."""
 
-from holdfast.config.tree import McpServer
+from holdfast.config.upstream import McpServer
 from holdfast.upstreams.mcp.oauth import OAuthAuthorizer
 from holdfast.upstreams.mcp.oauth_client import Client, OpenUrl
 from holdfast.upstreams.mcp.oauth_grant import TokenStore

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
+from holdfast.model.bounds import UNBOUND, Bounds
 from holdfast.model.operation import Operation, OperationRef
 from holdfast.model.peer import Peer
 from holdfast.model.stage import Stage
@@ -36,6 +37,12 @@ class Principal:
     trust: int = 0
     system: bool = False
     """The gateway itself, reading on behalf of a gate."""
+    bounds: Bounds = UNBOUND
+    """How far what it was delegated reaches, beside its scopes."""
+    act: tuple[str, ...] = ()
+    """Who acts for the user, the one who calls first; where somebody delegated further, more than one."""
+    rests_on: tuple[str, ...] = ()
+    """What can be taken back from it: `key:ID`, `grant:ID`, `token:JTI`. Claims look at each."""
 
     @cached_property
     def id(self) -> str:

@@ -1,0 +1,91 @@
+"""Where do tools live, and how are they reached?
+
+The docstring below a key is its line in `docs/reference/config.md`; a test compares them.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from holdfast.config.place import Fault
+from holdfast.config.section import Section
+from holdfast.model import defaults
+
+
+class McpAuth(Section):
+    type: Literal["oauth", "client_credentials"]
+    """`oauth`: people sign in with `holdfast login`; `client_credentials`: the gateway has an account."""
+    client_id: str | None = None
+    """As registered there; the gateway registers itself when left out."""
+    client_secret: str | None = Field(default=None, repr=False)
+    """Its secret, as `${NAME}`."""
+    issuer: str | None = None
+    """The only authorization server that may see id and secret; the first one that did when left out."""
+    client_metadata_url: str | None = None
+    """Where a document describes this gateway to authorization servers that read such documents."""
+    scopes: tuple[str, ...] = ()
+    """What to ask for; what the server names when left out."""
+    redirect_port: int = Field(default=0, ge=0, le=65535)
+    """The loopback port a sign-in comes back to; any free one when 0."""
+    shared: bool = False
+    """One sign-in for every caller, instead of one for each."""
+
+
+class McpServer(Section):
+    command: Annotated[str, StringConstraints(min_length=1)] | None = None
+    """A program that speaks MCP over stdin and stdout; looked for beside the gateway's own Python first."""
+    args: tuple[str, ...] = ()
+    """Its arguments."""
+    env: dict[str, str] = Field(default={}, repr=False)
+    """Its environment, beside PATH, HOME and the like; nothing else of the gateway's own is passed on."""
+    cwd: str | None = None
+    """Where it runs; the folder of the config file when left out."""
+    url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s/?#@]+([/?][^\s#]*)?$")] | None = None
+    """A server that speaks MCP over streamable HTTP."""
+    headers: dict[str, str] = Field(default={}, repr=False)
+    """Sent with every request to it, such as a key of the gateway's own."""
+    transport: Literal["http", "sse"] = "http"
+    """`sse` for servers older than streamable HTTP."""
+    auth: McpAuth | None = None
+    """How the gateway is authorized there."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "McpServer":
+        if (self.command is None) == (self.url is None):
+            raise ValueError("name either 'command' or 'url'")
+        given = self.model_fields_set
+        foreign = (
+            {"url", "headers", "transport", "auth"} if self.url is None else {"command", "args", "env", "cwd"}
+        )
+        if wrong := sorted(foreign & given):
+            way = "command" if self.url is None else "url"
+            raise ValueError([Fault((name,), f"does not go with {way!r}; remove it") for name in wrong])
+        return self
+
+
+class Upstream(Section):
+    functions: Annotated[str, StringConstraints(pattern=r"^\w+(\.\w+)*:\w+$")] | None = None
+    """Python tools, as `module:object`; the folder of the config file is searched first."""
+    mcp: McpServer | None = None
+    """An MCP server."""
+    prefix: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{0,32}$")] | None = None
+    """Goes before names over MCP, as `prefix__name`; `""` mounts 1:1. The namespace when left out."""
+    trust_annotations: bool = False
+    """Believe what an MCP server says of its own tools, such as `readOnlyHint`."""
+    contracts: Annotated[str, StringConstraints(min_length=1)] | None = None
+    """The overlay file that says what imported tools really do."""
+    concurrency: int = Field(default=defaults.UPSTREAM_CONCURRENCY, ge=1)
+    """Calls in flight at this upstream at once."""
+    residency: str | None = None
+    """Where this upstream keeps its data, such as `eu`; policies read it as `resource.residency`."""
+    jurisdiction: str | None = None
+    """Whose law holds for this upstream; policies read it as `resource.jurisdiction`."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "Upstream":
+        if (self.functions is None) == (self.mcp is None):
+            raise ValueError("name either 'functions' or 'mcp'")
+        imported = {"trust_annotations", "contracts"}
+        if self.mcp is None and (wrong := sorted(imported & self.model_fields_set)):
+            raise ValueError([Fault((name,), "is for imported tools; remove it") for name in wrong])
+        return self
