@@ -3,7 +3,7 @@
     python -m bench.faults                           all of it, some minutes
     python -m bench.faults --gateway holdfast        what `holdfast-faults run` takes
 
-The kit is in `faults/`; this only installs the peers and tells it where they are.
+The kit is in `faults/`; this only installs the peers, starts a PostgreSQL and tells the kit where they are.
 """
 
 import os
@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast_faults.cli import main as faults
+from holdfast_faults.gateways.holdfast import on_postgresql
 
 from bench.peers.installed import environment, packages
+from tests.postgres_server import Postgres
 
 
 def installed() -> dict[str, Path]:
@@ -29,7 +31,8 @@ def installed() -> dict[str, Path]:
 
 def main(arguments: Sequence[str]) -> None:
     homes = [word for name, home in installed().items() for word in ("--home", f"{name}={home}")]
-    faults(["run", *homes, *arguments])
+    with Postgres() as server:
+        faults(["run", *homes, *arguments], more=[on_postgresql(server.url, server.restart_immediate)])
 
 
 if __name__ == "__main__":

@@ -118,6 +118,10 @@ class Postgres:
         """As if it were killed: no checkpoint, clients are cut off, the next start recovers."""
         self._run("pg_ctl", "stop", "-m", "immediate", "-D", f"{self.folder}/data")
 
+    def restart_immediate(self) -> None:
+        self.stop_immediate()
+        self.start()
+
     def stop(self) -> None:
         self._run("pg_ctl", "stop", "-m", "fast", "-D", f"{self.folder}/data")
 

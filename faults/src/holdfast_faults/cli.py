@@ -24,8 +24,9 @@ from holdfast_faults.run import Plan, run
 from holdfast_faults.scenarios import SCENARIOS
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    asked = _parser().parse_args(arguments)
+def main(arguments: Sequence[str] | None = None, more: Sequence[Adapter] = ()) -> None:
+    """`more` are gateways that somebody else has prepared; they are driven unless others are named."""
+    asked = _parser([*ADAPTERS, *(one.name for one in more)]).parse_args(arguments)
     if asked.verb == "list":
         print(listing())
         return
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         stop_s=asked.stop_seconds,
         upstream_port=asked.upstream_port,
     )
-    adapters, homes = _adapters(asked), dict(_home(text) for text in asked.home)
+    adapters, homes = _adapters(asked, more), dict(_home(text) for text in asked.home)
     with tempfile.TemporaryDirectory(prefix="holdfast-faults-") as folder:
         place = asked.keep or Path(folder)
         rows = asyncio.run(_all(adapters, plan, place, homes, asked.together))
@@ -82,15 +83,16 @@ def _bad(rows: Sequence[Row]) -> bool:
     return any(row.applies and (row.figures is None or row.figures.wrong) for row in rows)
 
 
-def _adapters(asked: argparse.Namespace) -> list[Adapter]:
+def _adapters(asked: argparse.Namespace, more: Sequence[Adapter]) -> list[Adapter]:
+    known = {**ADAPTERS, **{one.name: one for one in more}}
     headers = dict(_header(text) for text in asked.header)
     own = []
     if asked.command:
         own.append(commanded(asked.name, asked.command, asked.url, headers))
     elif asked.url:
         own.append(served(asked.name, asked.url, headers))
-    names = asked.gateway or ([] if own else list(ADAPTERS))
-    return [*own, *(ADAPTERS[name] for name in names)]
+    names = asked.gateway or ([] if own else list(known))
+    return [*own, *(known[name] for name in names)]
 
 
 def _header(text: str) -> tuple[str, str]:
@@ -107,13 +109,13 @@ def _names() -> list[str]:
     return [scenario.name for scenario in SCENARIOS]
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(gateways: Sequence[str]) -> argparse.ArgumentParser:
     formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(prog="holdfast-faults", description=__doc__, formatter_class=formatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("list", help="what is done, and to which gateways")
     told = verbs.add_parser("run", help="do it, and count")
-    told.add_argument("--gateway", action="append", choices=list(ADAPTERS), help="all when left out")
+    told.add_argument("--gateway", action="append", choices=gateways, help="all when left out")
     told.add_argument("--scenario", action="append", choices=_names(), help="all when left out")
     told.add_argument("--keys", type=int, default=24, help="operations per scenario")
     told.add_argument("--json", type=Path, metavar="FILE", help="keeps every figure")

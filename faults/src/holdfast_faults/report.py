@@ -30,7 +30,7 @@ COLUMNS = {
 
 def line(row: Row) -> str:
     """One row as it comes in."""
-    head = f"{row.gateway:<14}{row.scenario:<22}"
+    head = f"{row.gateway:<21}{row.scenario:<22}"
     if row.figures is None:
         return f"{head}{'n/a' if not row.applies else 'broken'}: {row.why}"
     told = row.figures

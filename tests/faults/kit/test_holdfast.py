@@ -3,14 +3,17 @@
 from pathlib import Path
 
 import pytest
+from holdfast_faults.adapter import Adapter
 from holdfast_faults.figures import Figures, Row
 from holdfast_faults.gateways import ADAPTERS
+from holdfast_faults.gateways.holdfast import on_postgresql
 from holdfast_faults.operation import Patience
 from holdfast_faults.run import Plan, run
 from holdfast_faults.scenarios import SCENARIOS, Scenario
 
 from bench.faults import installed
 from tests.requirements import requirement
+from tests.soak.ledger import own_server
 
 KEYS = 8
 SHORT = Patience(attempt_s=4.0, unknowns=2)
@@ -29,11 +32,15 @@ def short(*scenarios: Scenario) -> Plan:
     return Plan(scenarios=scenarios, keys=KEYS, patience=SHORT, stop_s=6.0)
 
 
-async def driven(gateway: str, plan: Plan, folder: Path, home: Path | None = None) -> dict[str, Row]:
+async def driven(
+    gateway: Adapter | str, plan: Plan, folder: Path, home: Path | None = None
+) -> dict[str, Row]:
+    adapter = ADAPTERS[gateway] if isinstance(gateway, str) else gateway
+
     def tell(row: Row) -> None:
         print(row)
 
-    rows = await run(ADAPTERS[gateway], plan, folder, home=home, tell=tell)
+    rows = await run(adapter, plan, folder, home=home, tell=tell)
     return {row.scenario: row for row in rows}
 
 
@@ -94,3 +101,14 @@ async def test_every_gateway_can_be_driven_and_holdfast_makes_each_effect_once(
     else:
         assert figures(rows["duplicate"]).deliveries >= 4 * MANY
         assert figures(rows["no-elicitation"]).unwanted == 0
+
+
+@pytest.mark.soak
+@requirement("TST-3")
+async def test_holdfast_on_postgresql_makes_each_effect_once(tmp_path: Path) -> None:
+    """Its store is restarted by itself, as if it were killed, while the gateways go on."""
+    plan = Plan(scenarios=SCENARIOS, keys=MANY, patience=Patience(whole_s=30.0))
+    async with own_server() as server:
+        rows = await driven(on_postgresql(server.url, server.restart_immediate), plan, tmp_path)
+    for row in rows.values():
+        check(row)

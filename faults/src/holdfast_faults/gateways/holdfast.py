@@ -1,13 +1,15 @@
-"""Holdfast on SQLite: one key, one effect, and `unknown` where nobody can tell.
+"""Holdfast: one key, one effect, and `unknown` where nobody can tell.
 
 The overlay says what a good operator would: what writes, what can be looked up afterwards, what a person must
-approve. It takes keys in `_meta`; `HOLDFAST_FAULTS_STORE` names another store than a SQLite file of its own.
+approve. It takes keys in `_meta`. Its store is a SQLite file, or what `HOLDFAST_FAULTS_STORE` says.
 """
 
 import json
 import os
 import shutil
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -41,21 +43,23 @@ CONTRACTS: Final[dict[str, Json]] = {
 }
 
 
-def prepare(site: Site) -> Launch:
+def prepare(site: Site, store: str | None = None, restart: Callable[[], None] | None = None) -> Launch:
     config = site.folder / "holdfast.yaml"
     if site.replica == 0:
         overlay = {"version": 1, "tools": {name: CONTRACTS[kind] for name, kind in site.tools.items()}}
         (site.folder / "overlay.yaml").write_text(json.dumps(overlay))  # JSON is YAML
-        config.write_text(json.dumps(_config(site)))
+        config.write_text(json.dumps(_config(site, store)))
     port = free_port()
     command = (*_program(site), "serve", "--config", config, "--port", str(port))
-    return Launch(command=command, url=f"http://127.0.0.1:{port}/mcp")
+    return Launch(command=command, url=f"http://127.0.0.1:{port}/mcp", restart_store=restart)
 
 
-def _config(site: Site) -> Json:
+def _config(site: Site, store: str | None) -> Json:
     upstream = {"mcp": {"url": site.upstream_url}, "contracts": "overlay.yaml", "concurrency": 512}
     return {
-        "store": os.environ.get("HOLDFAST_FAULTS_STORE") or f"sqlite:///{site.folder / 'holdfast.db'}",
+        "store": store
+        or os.environ.get("HOLDFAST_FAULTS_STORE")
+        or f"sqlite:///{site.folder / 'holdfast.db'}",
         "upstreams": {"kit": upstream},
         "mcp": {"lazy_above": 10_000},
         "limits": {"ingress": {"rate": PLENTY, "burst": PLENTY}},
@@ -94,3 +98,13 @@ HOLDFAST = Adapter(
     read=read,
     approves=True,
 )
+
+
+def on_postgresql(url: str, restart: Callable[[], None]) -> Adapter:
+    """Holdfast on a database with nothing else in it; `restart` cuts its server short and starts it again."""
+    return replace(
+        HOLDFAST,
+        name="holdfast-postgresql",
+        about="Holdfast on PostgreSQL",
+        prepare=lambda site: prepare(site, url, restart),
+    )
