@@ -39,11 +39,15 @@ def admit(contract: Contract, known: Known, checks: tuple[Check, ...] = ()) -> T
 
 def admit_all(offers: Sequence[Offer], known: Known) -> list[Tool]:
     """Several together, in any order: they may rely on each other. All or none."""
+    return [Tool.compile(contract, checks) for contract, checks in admissible(offers, known)]
+
+
+def admissible(offers: Sequence[Offer], known: Known) -> list[tuple[Contract, tuple[Check, ...]]]:
+    """The contracts as they would be enforced; raises AdmissionError with every reason."""
     refused: dict[str, list[str]] = {}
-    examined = _Examined()
     ready: list[tuple[Contract, tuple[Check, ...]]] = []
     for offer in offers:
-        reasons = list(_schema_faults(offer.contract, examined))
+        reasons = list(_schema_faults(offer.contract))
         if reasons:
             refused.setdefault(offer.contract.tool, []).extend(reasons)
             ready.append((offer.contract, offer.checks))
@@ -57,7 +61,7 @@ def admit_all(offers: Sequence[Offer], known: Known) -> list[Tool]:
             refused.setdefault(contract.tool, []).extend(reasons)
     if refused:
         raise refusal(refused)
-    return [Tool.compile(contract, checks) for contract, checks in ready]
+    return ready
 
 
 def closed(contract: Contract) -> Contract:
@@ -85,24 +89,7 @@ def _other_faults(contract: Contract, known: Known) -> Iterator[str]:
     yield from reference_faults(contract, known)
 
 
-class _Examined:
-    """What is wrong with each schema; many tools share the one they say nothing about, such as of errors."""
-
-    def __init__(self) -> None:
-        self._reasons: dict[str, list[str]] = {}
-
-    def reasons(self, schema: dict[str, Any]) -> list[str]:
-        try:
-            text = repr(schema)  # unlike JSON it tells NaN from null
-        except RecursionError:
-            return examine(schema)
-        found = self._reasons.get(text)
-        if found is None:
-            found = self._reasons[text] = examine(schema)
-        return found
-
-
-def _schema_faults(contract: Contract, examined: _Examined) -> Iterator[str]:
+def _schema_faults(contract: Contract) -> Iterator[str]:
     face = contract.affordance
     if face.input_schema.get("type") != "object":
         yield "'affordance.input_schema' must say 'type: object'; arguments come by name"
@@ -112,7 +99,7 @@ def _schema_faults(contract: Contract, examined: _Examined) -> Iterator[str]:
         "error_contract.error_schema": contract.error_contract.error_schema,
     }
     for path, schema in schemas.items():
-        yield from (f"'{path}': {reason}" for reason in examined.reasons(schema))
+        yield from (f"'{path}': {reason}" for reason in examine(schema))
 
 
 def _example_faults(contract: Contract) -> Iterator[str]:

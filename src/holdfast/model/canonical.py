@@ -48,7 +48,11 @@ def canonical(value: Any) -> bytes:
 def plainly(value: Any) -> bytes | None:
     """The canonical form of a value that is plain JSON throughout; None where it takes a closer look."""
     try:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS) if _plain(value) else None
+        if not _plain(value):
+            value = _whole(value)
+            if not _plain(value):
+                return None
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except (RecursionError, orjson.JSONEncodeError):
         return None  # too deep for it, or not UTF-8
 
@@ -99,6 +103,18 @@ def _plain(value: Any) -> bool:
     if kind is list:
         return all(map(_plain, value))
     return kind is float and 1e-5 <= abs(value) <= SAFE_INTEGER and not value.is_integer()
+
+
+def _whole(value: Any) -> Any:
+    """With whole numbers that came as floats as the integers they are written as; -0.0 is 0."""
+    kind = type(value)
+    if kind is dict:
+        return {key: _whole(member) for key, member in value.items()}
+    if kind is list:
+        return [_whole(item) for item in value]
+    if kind is float and value.is_integer() and abs(value) <= SAFE_INTEGER:
+        return int(value)
+    return value
 
 
 def _refuse(value: Any, path: tuple[str | int, ...]) -> None:

@@ -1,6 +1,6 @@
 """Which of the tools taken in would the catalog refuse, and do those left stand together?"""
 
-from holdfast.catalog.admission import admit_all
+from holdfast.catalog.admission import admissible
 from holdfast.catalog.evolution import step_faults
 from holdfast.catalog.imports.intake import Intake, Taken, offer
 from holdfast.catalog.imports.versions import Version
@@ -59,7 +59,7 @@ def _admission_faults(version: Version, known: Known) -> list[str]:
 
 def _looked_at(version: Version, known: Known) -> list[str]:
     try:
-        admit_all([offer(version)], known)
+        admissible([offer(version)], known)
     except AdmissionError as error:
         return list(error.reasons)
     return []

@@ -13,6 +13,7 @@ from holdfast.model import strict_json
 from holdfast.model.fields import pointer
 from holdfast.model.schema.defaults import Defaults
 from holdfast.model.schema.fanout import fanout
+from holdfast.model.schema.name import known_by
 from holdfast.model.schema.pattern import MAX_WEIGHT, Hostile, weigh
 from holdfast.model.schema.sensitivity import LABELS
 from holdfast.model.schema.tree import REFERENCES, SchemaError, Tree
@@ -31,8 +32,24 @@ _TEXT = strict_json.Limits(max_bytes=512 << 10, max_depth=80, max_string=64 << 1
 _META = jsonschema_rs.Draft202012Validator({"$ref": DIALECT}, offline=True)
 
 
+REMEMBERED = 8192
+_EXAMINED: dict[bytes, tuple[str, ...]] = {}
+
+
 def examine(schema: Any) -> list[str]:
-    """Why the schema is refused; empty when it may be compiled."""
+    """Why the schema is refused; empty when it may be compiled. Remembered: many ask about the same."""
+    name = known_by(schema)
+    if name is None:
+        return _examine(schema)
+    found = _EXAMINED.get(name)
+    if found is None:
+        if len(_EXAMINED) >= REMEMBERED:
+            _EXAMINED.clear()
+        found = _EXAMINED[name] = tuple(_examine(schema))
+    return list(found)
+
+
+def _examine(schema: Any) -> list[str]:
     if not isinstance(schema, dict):
         return ["a schema must be an object"]
     try:

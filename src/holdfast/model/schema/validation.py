@@ -6,6 +6,7 @@ their alternatives. So a value is checked first, and its errors are listed only 
 
 from collections.abc import Iterator
 from typing import Any
+from weakref import WeakValueDictionary
 
 import jsonschema_rs
 from jsonschema_rs import ValidationError
@@ -14,6 +15,7 @@ from jsonschema_rs import ValidationErrorKind as Kind
 from holdfast.model.fields import FieldError, Violation, pointer
 from holdfast.model.schema import wording
 from holdfast.model.schema.fanout import fanout
+from holdfast.model.schema.name import known_by
 from holdfast.model.schema.sensitivity import Sensitivity
 from holdfast.model.schema.tree import SchemaError, Tree
 
@@ -34,7 +36,7 @@ EMAIL = jsonschema_rs.EmailOptions(allow_display_text=False)
 class Validator:
     """One compiled schema; safe to share between threads. Values are JSON: `strict_json` sees to that."""
 
-    __slots__ = ("_engine", "_fanout", "_tree", "is_valid", "sensitivity")
+    __slots__ = ("__weakref__", "_engine", "_fanout", "_tree", "is_valid", "sensitivity")
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self._tree = Tree.of(schema)
@@ -123,10 +125,20 @@ class Validator:
         return sorted({str(link.key) for link in links if link.keyword == "properties"})
 
 
+_COMPILED: WeakValueDictionary[bytes, Validator] = WeakValueDictionary()
+"""Those in use, by their text: a catalog that is read again compiles only what is new."""
+
+
 def compile_schema(schema: dict[str, Any]) -> Validator:
     """Raises SchemaError; `examine` says all that is wrong with a schema, this only the first."""
     try:
-        return Validator(schema)
+        name = known_by(schema)
+        found = None if name is None else _COMPILED.get(name)
+        if found is None:
+            found = Validator(schema)
+            if name is not None:
+                _COMPILED[name] = found
+        return found
     except SchemaError:
         raise
     except (ValueError, jsonschema_rs.ReferencingError) as error:
