@@ -16,9 +16,11 @@ import uvloop
 
 from bench.gateways import running_upstream
 from holdfast.model.contract import Contract
+from holdfast.model.egress.rules import Rules
 from holdfast.model.tool import Tool
 from holdfast.ports import Attempt
 from holdfast.upstreams.http.address import address
+from holdfast.upstreams.http.guard import Guard
 from holdfast.upstreams.http.head import head, request
 from holdfast.upstreams.http.pool import Pool
 from holdfast.upstreams.mcp.target import HttpTarget
@@ -79,7 +81,7 @@ def attempt() -> Attempt:
 
 async def measured(url: str) -> dict[str, float]:
     there, one = address(url), attempt()
-    begun, pool = head("POST", there, HEADERS), Pool(there)
+    begun, pool = head("POST", there, HEADERS), Pool(there, Guard(Rules(written=(url,))))
     upstream = McpUpstream("bench", HttpTarget(url))
     upstream.start()
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:

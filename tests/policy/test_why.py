@@ -36,7 +36,7 @@ EXPORT = {"table": "loans", "region": "eu"}
             {},
             "transfers.large",
             ['principal in Role::"treasury"'],
-            ["give 'ana' the role 'treasury'"],
+            ["give 'ana' the role 'treasury'", "with 'amount' at most 100", "with 'amount' at most 1000"],
         ),
         (
             "bank.export",
@@ -52,7 +52,7 @@ EXPORT = {"table": "loans", "region": "eu"}
             {"roles": frozenset({"analyst"})},
             "exports.analysts",
             ['context.args.region == "eu"'],
-            [],
+            ["with 'region' 'eu'"],
         ),
         (
             "bank.close",
@@ -87,7 +87,11 @@ async def test_a_forbid_is_shown_with_its_text_and_place_and_what_would_lift_it(
         "writing.cedar:32:1",
     )
     assert 'context.args.address.country != "de"' in forbid["text"]
-    assert abroad["changes"] == ("give 'ana' the role 'treasury'", "leave out the argument 'address'")
+    assert abroad["changes"] == (
+        "give 'ana' the role 'treasury'",
+        "leave out the argument 'address'",
+        "with 'address.country' 'de'",
+    )
     assert "closest" not in abroad
     assert little["changes"][0] == "raise the caller's trust to 50"
 

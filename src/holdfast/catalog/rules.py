@@ -16,6 +16,7 @@ from holdfast.model.version import parse_version
 from holdfast.model.vocabulary import Effect, Floor, ToolStatus, Undo
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110
+_FRAMING = frozenset({"host", "content-length", "content-type", "transfer-encoding", "connection", "upgrade"})
 _LOOKUP = re.compile(r"[a-z][a-z0-9_]*")
 _TAKEN = frozenset({"args", "key", "result", "state", "true", "false", "null", "in"})
 
@@ -69,6 +70,19 @@ def _tenant_argument(contract: Contract) -> Iterator[str]:
     name = contract.security.tenant_argument
     if name is not None and name not in _properties(contract):
         yield f"'security.tenant_argument' names '{name}', which is no property of the input schema"
+
+
+def _credentials(contract: Contract) -> Iterator[str]:
+    """What no caller may give is in no schema, and a header that frames a message is nobody's to set."""
+    key = contract.idempotency
+    for index, credential in enumerate(contract.security.credentials):
+        where, name = f"'security.credentials.{index}'", credential.name
+        if credential.place == "argument" and _properties(contract).get(name, False) is not False:
+            yield f"{where}: '{name}' is in the input schema, where a model could fill it; take it out there"
+        if credential.place == "header" and name.lower() in _FRAMING:
+            yield f"{where}: '{name}' says where a message ends or goes, and cannot carry a secret"
+        if key is not None and key.upstream == credential.place and (key.name or "").lower() == name.lower():
+            yield f"{where}: '{name}' carries the key already; name another {credential.place}"
 
 
 def _lookups(contract: Contract) -> Iterator[str]:
@@ -174,6 +188,7 @@ SHAPE: tuple[Rule, ...] = (
     _timeout,  # timeout_ms only narrows the class
     _scopes,  # who may use it
     _tenant_argument,  # whose data it may name
+    _credentials,  # what the gateway adds, and nobody else
     _lookups,  # names its rules can use
     _read,  # a read has no effects
     _cache,  # a write has no cache

@@ -1,20 +1,20 @@
-"""`holdfast policy check|promote|rollback|list|show`: look at policies, and put them in force."""
+"""`holdfast policy check|diff|promote|rollback|list|show`: look at policies, and put them in force."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from holdfast.cli.diff import diff, review, show_diff
 from holdfast.cli.exits import Exit
 from holdfast.cli.invoked import command, with_config
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json, Note
-from holdfast.cli.screen import fail, show, show_json, table, text
+from holdfast.cli.screen import show, show_json, table, text
 from holdfast.cli.session import decider, with_gateway
 from holdfast.model.errors import NotFound
 
 if TYPE_CHECKING:
     from holdfast.gateway import Gateway
-    from holdfast.policy import Bundle, Report
     from holdfast.ports import Promoted
 
 Folder = Annotated[
@@ -34,32 +34,57 @@ def add(app: typer.Typer) -> None:
     group.command()(rollback)
     group.command("list")(list_)
     group.command("show")(show_)
-    group.command("diff", hidden=True)(diff)
+    group.command()(diff)
     app.add_typer(group, name="policy")
 
 
-def check(folder: Folder = None, config: ConfigFile = DEFAULT_CONFIG, as_json: Json = False) -> None:
+def check(
+    folder: Folder = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail on warnings too.")] = False,
+    pin: Annotated[
+        bool, typer.Option("--pin", help="Print what binds each policy to the contracts of today.")
+    ] = False,
+    config: ConfigFile = DEFAULT_CONFIG,
+    as_json: Json = False,
+) -> None:
     """Check policies against the tools that are configured; nothing is put in force."""
+    from holdfast.cli.checked import show_checked, show_pins, told
     from holdfast.gateway.inspect import inspect
 
-    bundle, report = inspect(config, folder)
+    seen = inspect(config, folder)
     if as_json:
-        show_json(_told(bundle, report))
+        show_json(told(seen))
+    elif pin and seen.report.ok:
+        show_pins(seen)
     else:
-        _show(bundle, report)
-    raise typer.Exit(Exit.DONE if report.ok else Exit.FAILED)
+        show_checked(seen)
+    failed = not seen.report.ok or (strict and seen.examination.warnings)
+    raise typer.Exit(Exit.FAILED if failed else Exit.DONE)
 
 
 def promote(
-    folder: Folder = None, note: Note = "", as_: As = None, config: ConfigFile = DEFAULT_CONFIG
+    folder: Folder = None,
+    with_diff: Annotated[
+        bool, typer.Option("--with-diff", help="Show first which past calls would flip, and ask.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    note: Note = "",
+    as_: As = None,
+    config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
     """Put policies in force, in every process."""
     from holdfast.gateway.policies import folder as chosen
     from holdfast.gateway.policies import read
 
     async def promoted(gateway: "Gateway") -> tuple[str, bool]:
-        bundle = read(chosen(gateway.config, folder))
-        return bundle.version, await gateway.promote(decider(gateway, as_), bundle, note)
+        bundle, by = read(chosen(gateway.config, folder)), decider(gateway, as_)
+        if with_diff:
+            seen = await gateway.history.diff(by, bundle, review(gateway))
+            show_diff(seen)
+            if not yes:
+                typer.confirm("put these policies in force?", abort=True, err=True)
+            await gateway.history.accept(by, seen, note)
+        return bundle.version, await gateway.promote(by, bundle, note)
 
     version, done = with_gateway(config, promoted)
     if not done:
@@ -93,6 +118,7 @@ def show_(
         str | None, typer.Argument(metavar="VERSION", help="A version; the one in force when left out.")
     ] = None,
     config: ConfigFile = DEFAULT_CONFIG,
+    as_json: Json = False,
 ) -> None:
     """Print the policies of a version, as they were promoted."""
     from holdfast.policy import Bundle
@@ -102,53 +128,21 @@ def show_(
     if not wanted:
         what = "policies" if version is None else f"policies {version!r}"
         raise NotFound(f"no {what} were promoted; 'holdfast policy list' lists them")
-    for name, content in Bundle.stored(wanted[0].content).files.items():
+    files = Bundle.stored(wanted[0].content).files
+    if as_json:
+        show_json({"version": wanted[0].version, "files": dict(files)})
+        return
+    for name, content in files.items():
         show(text((f"// {wanted[0].version} {name}", "dim")), text(content.rstrip()))
 
 
-def diff() -> None:
-    """Not built yet."""
-    fail("'holdfast policy diff' is not built yet; look at a version with 'holdfast policy show VERSION'")
-    raise typer.Exit(Exit.USAGE)
-
-
-def _show(bundle: "Bundle", report: "Report") -> None:
-    rows = [
-        ((p.id, "bold"), p.tree.effect, p.tree.annotations.get("approval", ""), str(p.statement.place))
-        for p in report.policies
-    ]
-    show(table(("policy", "effect", "approval", "at"), rows))
-    for problem in report.problems:
-        fail(str(problem))
-    if report.ok:
-        show(text(("good", "bold green"), f"  {bundle.version}  {len(rows)} policies"))
-
-
-def _told(bundle: "Bundle", report: "Report") -> dict[str, Any]:
-    return {
-        "version": bundle.version,
-        "ok": report.ok,
-        "policies": [
-            {
-                "id": p.id,
-                "effect": p.tree.effect,
-                "approval": p.tree.annotations.get("approval"),
-                "place": str(p.statement.place),
-            }
-            for p in report.policies
-        ],
-        "problems": [
-            {"file": p.place.file, "line": p.place.line, "column": p.place.column, "text": p.text}
-            for p in report.problems
-        ],
-    }
-
-
 def _promotion(one: "Promoted", active: int | None) -> dict[str, Any]:
+    from holdfast.model.moment import iso
+
     return {
         "version": one.version,
         "by": one.by,
-        "at": _moment(one.at),
+        "at": iso(one.at),
         "note": one.note,
         "in_force": one.number == active,
         "rolled_back_by": one.ended_by,

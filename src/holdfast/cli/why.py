@@ -53,6 +53,8 @@ def _show(said: dict[str, Any]) -> None:
         show(text(("  approval    ", "dim"), f"{count} x {role}"))
     for change in said.get("changes", ()):
         show(text(("  would help  ", "cyan"), change))
+    for change in said.get("unasked", ()):
+        show(text(("  unasked     ", "cyan"), change))
     if "ask" in said:
         show(text(("  ask         ", "dim"), said["ask"]))
     ids = [said[name] for name in ("decision_id", "call_id") if name in said]

@@ -13,6 +13,7 @@ from typing import Any
 
 from holdfast.execution.asked import Asked
 from holdfast.execution.effort import Effort, Work
+from holdfast.execution.inject import injected, without
 from holdfast.execution.result import Broke, Ran, Result, Trace
 from holdfast.execution.runtime import Bulkhead, Runtime
 from holdfast.model.answer import Answer
@@ -21,7 +22,7 @@ from holdfast.model.current import not_to_be_shown
 from holdfast.model.errors import Code, NoEffect
 from holdfast.model.redaction import explained
 from holdfast.model.trail import Try, outgoing, span_id
-from holdfast.ports import Attempt, Clock
+from holdfast.ports import Attempt, Clock, Injected
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +39,17 @@ async def attempt(call: Call, runtime: Runtime, number: int) -> Result:
         refused = await _queue(call, runtime, slots)
         if refused is not None:
             return refused
+    given: tuple[Injected, ...] = ()
+    if call.tool.contract.security.credentials:
+        try:
+            found = await injected(call, runtime)
+        except BaseException:
+            slots.release()
+            raise
+        if isinstance(found, Broke):
+            slots.release()
+            return found
+        given = found
     left = call.deadline - clock.monotonic()
     if call.cancelled or left <= 0:
         slots.release()
@@ -46,7 +58,7 @@ async def attempt(call: Call, runtime: Runtime, number: int) -> Result:
     own, began = (None, 0.0) if call.trail is None else (span_id(), clock.monotonic())
     peer = call.proposal.peer
     asked = None if peer is None else Asked(peer, call, clock, slots)
-    work = runtime.upstreams[call.upstream].invoke(_describe(call, asked, number, left, own))
+    work = runtime.upstreams[call.upstream].invoke(_describe(call, asked, number, left, own, given))
     leave = partial(_leave, slots, asked)
     result = await (_here if slots.taskless else _beside)(call, work, clock, left, leave)
     if call.trail is not None and own is not None:
@@ -112,7 +124,9 @@ async def _queue(call: Call, runtime: Runtime, slots: Bulkhead) -> Broke | None:
     return Broke(trace=Trace.NONE, code=Code.TIMEOUT, message=text)
 
 
-def _describe(call: Call, asked: Asked | None, number: int, left: float, own: str | None) -> Attempt:
+def _describe(
+    call: Call, asked: Asked | None, number: int, left: float, own: str | None, given: tuple[Injected, ...]
+) -> Attempt:
     principal, parent = call.proposal.principal, call.proposal.parent
     return Attempt(
         tool=call.tool,
@@ -127,11 +141,17 @@ def _describe(call: Call, asked: Asked | None, number: int, left: float, own: st
         tracestate=None if parent is None else parent.state,
         principal=principal.id,
         peer=asked,
+        credentials=given,
     )
 
 
 def judge(call: Call, work: "asyncio.Task[Any] | asyncio.Future[Any] | Effort") -> Result:
-    """What a finished attempt proves."""
+    """What a finished attempt proves, without the secrets that went with it."""
+    result = _judged(call, work)
+    return without(result, call.injected) if call.injected else result
+
+
+def _judged(call: Call, work: "asyncio.Task[Any] | asyncio.Future[Any] | Effort") -> Result:
     if work.cancelled():
         return _stopped(call)
     error = work.exception()

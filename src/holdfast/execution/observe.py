@@ -8,6 +8,7 @@ from holdfast.model.call import Call
 from holdfast.model.contract import Contract
 from holdfast.model.current import not_to_be_shown
 from holdfast.model.errors import NO_REMEDY, remedy
+from holdfast.model.masking import masked
 from holdfast.model.moment import iso
 from holdfast.model.observation import Observation, Outcome, Provenance, Status, Timing
 from holdfast.model.redaction import withheld
@@ -19,6 +20,8 @@ def observe(call: Call, judged: Judged, ports: Ports) -> Observation:
     always = promised(contract)
     now = iso(ports.clock.now())
     done = judged.status is Status.DONE
+    redact = call.decision.redact
+    asks = judged.status is Status.PARTIAL  # a question to the client, without which it cannot go on
     return Observation(
         call_id=call.id,
         tool=always.tool,
@@ -27,8 +30,8 @@ def observe(call: Call, judged: Judged, ports: Ports) -> Observation:
         code=judged.code,
         message=None if judged.message is None else shown(call, judged.message),
         remedy=NO_REMEDY if judged.code is None else remedy(judged.code, judged.retry_after_ms),
-        data=judged.data,
-        native=None if judged.native is None else dict(judged.native),
+        data=judged.data if not redact else masked(judged.data, redact),
+        native=None if judged.native is None or (redact and not asks) else dict(judged.native),
         warnings=_warnings(call, judged) if call.warnings or judged.warnings else (),
         outcome=Outcome(judged.rung, always.strength) if always.writes else None,
         attempts=call.attempts,
@@ -43,6 +46,7 @@ def observe(call: Call, judged: Judged, ports: Ports) -> Observation:
             iso(call.queued_at), None if call.dispatched_at is None else iso(call.dispatched_at), now
         ),
         input_commitment=call.commitment,
+        grant=call.grant,
         mutations=tuple([dict(change) for change in always.mutations]) if done and always.writes else (),
         verification=None if always.verification is None else dict(always.verification),
         deprecation=None if contract.identity.deprecated_on is None else _deprecation(contract),
@@ -55,7 +59,7 @@ def _warnings(call: Call, judged: Judged) -> tuple[str, ...]:
 
 def shown(call: Call, text: str | None) -> str | None:
     """An error's text without what its own arguments mark as not to be shown; CON-6."""
-    if text is None or call.tool.input.sensitivity.empty:
+    if text is None or (call.tool.input.sensitivity.empty and not call.injected):
         return text
     return withheld(text, not_to_be_shown(call))
 

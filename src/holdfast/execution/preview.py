@@ -26,7 +26,7 @@ async def preview(call: Call, ports: Ports) -> Observation:
         if seen.status is not Status.DONE:
             text = f"the preview could not be read: {seen.message or seen.status.value}"
             return _say(call, ports, Status.FAILED, Code.DEPENDENCY_UNAVAILABLE, text, None)
-        impact = seen.data
+        impact, call.shows = seen.data, ports.labels_of(look.tool)
     shown = plan.described(call, impact)
     life_s = plan.life_s(ports.approval_s)
     shown["plan_token"] = plan.issue(ports.secrets, call, impact, ports.clock.now(), life_s)

@@ -12,7 +12,7 @@ from typing import Any
 
 from holdfast.execution.breaker import Breaker
 from holdfast.execution.cache import Cache
-from holdfast.ports import Clock, Upstream
+from holdfast.ports import Clock, Credentials, Upstream
 
 
 class Bulkhead(asyncio.Semaphore):
@@ -56,6 +56,8 @@ class Bulkhead(asyncio.Semaphore):
 class Runtime:
     upstreams: Mapping[str, Upstream]
     clock: Clock
+    credentials: Credentials | None = None
+    """Where the secrets are that contracts name."""
     jitter: Callable[[], float] = random.random
     cache: Cache = field(default_factory=Cache)
     breakers: dict[str, Breaker] = field(default_factory=dict)
@@ -102,3 +104,5 @@ class Runtime:
             await asyncio.wait(self.late, timeout=patience_s)
         for upstream in self.upstreams.values():
             await upstream.close()
+        if self.credentials is not None:
+            await self.credentials.close()

@@ -6,17 +6,20 @@ unverified is called verified, and a write whose answer proves nothing is unknow
 never failed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
+from holdfast import settlement
 from holdfast.execution.result import Broke, Ran, Result, Trace
 from holdfast.model.call import Call
 from holdfast.model.errors import Code
 from holdfast.model.expression import Expression, ExpressionError
+from holdfast.model.masking import masked
 from holdfast.model.observation import Status
+from holdfast.model.redaction import differences, withheld
 from holdfast.model.vocabulary import Rung, Severity, State
 from holdfast.ports import Ports
 
@@ -40,6 +43,20 @@ class Judged:
 async def verify(call: Call, result: Result, ports: Ports) -> Judged:
     if isinstance(result, Broke):
         return _broken(result)
+    judged = await _verified(call, result, ports)
+    if call.decision.redact:
+        _hush(judged, result.value, call.decision.redact)
+    return judged
+
+
+def _hush(judged: Judged, value: Any, redact: Sequence[str]) -> None:
+    """What policy masks in the answer is not told beside it either; POL-1."""
+    hidden = [*differences(value, masked(value, redact))]
+    judged.message = None if judged.message is None else withheld(judged.message, hidden)
+    judged.warnings = [withheld(warning, hidden) for warning in judged.warnings]
+
+
+async def _verified(call: Call, result: Ran, ports: Ports) -> Judged:
     if result.unfinished:
         return _unfinished(result)
     tool = call.tool
@@ -66,7 +83,38 @@ async def verify(call: Call, result: Result, ports: Ports) -> Judged:
         return _invalid(call, insane)
     if tool.postconditions:
         await _postconditions(call, judged, ports)
+    if call.decision.verify and call.writes and judged.status is Status.DONE:
+        return await _shown(call, judged, ports)
     return judged
+
+
+async def _shown(call: Call, judged: Judged, ports: Ports) -> Judged:
+    """Policy wants the effect shown; until it is, nobody knows of it (VER-1)."""
+    asked = call.decision.verify
+    if "postconditions" in asked and judged.rung is not Rung.VERIFIED:
+        return _unshown(call, "; ".join(judged.warnings) or "no postcondition held")
+    if "probe" in asked and not await _seen_by_probe(call, ports):
+        return _unshown(call, "the probe does not see the effect")
+    if judged.rung is Rung.ACCEPTED:
+        judged.rung = Rung.OBSERVED
+    return judged
+
+
+async def _seen_by_probe(call: Call, ports: Ports) -> bool:
+    probe, own = call.tool.probe, call.operation
+    if probe is None or own is None:
+        return False
+    claimed = await ports.ledger.find(own.ref)
+    seen = None if claimed is None else await settlement.ask_probe(claimed, probe, ports)
+    return seen is not None and seen.state is State.COMMITTED
+
+
+def _unshown(call: Call, why: str) -> Judged:
+    text = (
+        f"the tool reported success, but policy wants it verified: {why}. ask again with the same key, "
+        f"or settle it: holdfast settle {call.id} committed|no-effect"
+    )
+    return Judged(status=Status.UNKNOWN, state=State.UNKNOWN, code=Code.OUTCOME_UNKNOWN, message=text)
 
 
 def _broken(result: Broke) -> Judged:
@@ -114,6 +162,8 @@ def _output_fault(call: Call, value: Any) -> str | None:
     output = call.tool.output
     if output is None or output.is_valid(value):
         return None
+    if call.decision.redact:  # a fault quotes what is wrong, in part or in other words
+        return "the answer does not fit its schema, and policy masks some of it: its faults are not told"
     faults = output.errors(value)
     return "the answer does not fit its schema: " + "; ".join(
         f"{f.path or '/'}: {f.message}" for f in faults[:5]

@@ -1,16 +1,26 @@
 """Would these policies do here? Looked at without opening the store: it works while nothing else does."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 from holdfast.catalog.catalog import MemoryCatalog
 from holdfast.config import load
 from holdfast.gateway import policies
 from holdfast.gateway.wiring import connected, discovery, function_offers
 from holdfast.policy import Bundle, Report
-from holdfast.system import SystemClock
+from holdfast.policy.examine import Examination, examine
+from holdfast.policy.facts import own_roles
+from holdfast.system import RandomIds, SystemClock
 
 
-def inspect(config_file: Path, folder: Path | None) -> tuple[Bundle, Report]:
+class Inspected(NamedTuple):
+    bundle: Bundle
+    report: Report
+    examination: Examination
+    """Empty where something is wrong with the bundle."""
+
+
+def inspect(config_file: Path, folder: Path | None) -> Inspected:
     """A folder of policies, else the configured one, against the configured tools."""
     config = load(config_file)
     bundle = policies.read(policies.folder(config, folder))
@@ -19,7 +29,9 @@ def inspect(config_file: Path, folder: Path | None) -> tuple[Bundle, Report]:
     catalog.register(function_offers(upstreams))
     if (imported := discovery(config, upstreams, catalog, SystemClock(), _unheard)) is not None:
         imported.read()
-    return bundle, policies.examine(bundle, catalog)
+    policy = policies.builder(config, catalog, RandomIds(), own_roles)(bundle)
+    seen = examine(policy, config.environment) if policy.report.ok else Examination()
+    return Inspected(bundle, policy.report, seen)
 
 
 async def _unheard(*_: object, **__: object) -> None:

@@ -8,31 +8,57 @@ from typing import cast
 
 from holdfast.catalog.catalog import MemoryCatalog
 from holdfast.config import Config, Upstream
+from holdfast.gateway import secrets
 from holdfast.gateway.discovery import Discovery, Note
-from holdfast.gateway.egress import authorizer
+from holdfast.gateway.egress import signing, standing
+from holdfast.gateway.outgoing import Egress
+from holdfast.gateway.secrets import Proofs
 from holdfast.ports import Clock
 from holdfast.ports import Upstream as UpstreamPort
+from holdfast.system import SystemClock
 from holdfast.upstreams.mcp.oauth_grant import TokenStore
 from holdfast.upstreams.mcp.target import HttpTarget, StdioTarget, Target
 from holdfast.upstreams.mcp.upstream import McpUpstream
 
 
 def mcp_upstream(
-    name: str, settings: Upstream, config: Config, tokens: TokenStore | None = None
+    name: str,
+    settings: Upstream,
+    config: Config,
+    tokens: TokenStore | None = None,
+    egress: Egress | None = None,
+    proofs: Proofs | None = None,
 ) -> McpUpstream:
-    return McpUpstream(name, target(name, settings, config, tokens), concurrency=settings.concurrency)
+    egress = egress or Egress(config)
+    proofs = proofs or Proofs(secrets.wallet(config, SystemClock(), egress))
+    aim = target(name, settings, config, tokens, egress, proofs)
+    return McpUpstream(name, aim, concurrency=settings.concurrency)
 
 
-def target(name: str, settings: Upstream, config: Config, tokens: TokenStore | None) -> Target:
+def target(
+    name: str,
+    settings: Upstream,
+    config: Config,
+    tokens: TokenStore | None,
+    egress: Egress,
+    proofs: Proofs,
+) -> Target:
     """Without a store of tokens nobody can sign in; such an upstream is only looked at."""
     server = settings.mcp
     assert server is not None  # noqa: S101  # whoever asks has looked
     if server.command is not None:
         cwd = config.folder if server.cwd is None else config.folder / server.cwd
-        env = {"PATH": _path(), **server.env}
-        return StdioTarget(command=server.command, args=server.args, env=env, cwd=str(cwd))
-    auth = None if tokens is None else authorizer(name, server, tokens)
-    return HttpTarget(server.url or "", server.headers, transport=server.transport, auth=auth)
+        env, secret = standing(server.env, proofs.wallet)
+        return StdioTarget(server.command, server.args, {"PATH": _path(), **env}, str(cwd), secret)
+    headers, secret = standing(server.headers, proofs.wallet)
+    return HttpTarget(
+        server.url or "",
+        headers,
+        transport=server.transport,
+        auth=None if tokens is None else signing(name, server, tokens, egress, proofs),
+        guard=egress.of_upstream(name),
+        secrets=secret,
+    )
 
 
 def _path() -> str:

@@ -5,12 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.config import Config
-from holdfast.identity import Identity
-from holdfast.model.call import Principal
 from holdfast.model.errors import ConfigError, HoldfastError
 from holdfast.model.vocabulary import Environment
 from holdfast.policy import BadBundle, Bundle, CedarPolicy, DenyAll, Report, check, load, starter
 from holdfast.policy.check import crowded
+from holdfast.policy.facts import Roles
 from holdfast.policy.schema import Region, subjects
 from holdfast.policy.served import Served
 from holdfast.ports import Bundles, Catalog, Ids, Policy, Promoted
@@ -20,12 +19,8 @@ log = logging.getLogger(__name__)
 FIRST = "the configured folder, at the first start"
 
 
-def builder(config: Config, catalog: Catalog, ids: Ids, who: Identity) -> Callable[[Bundle], CedarPolicy]:
+def builder(config: Config, catalog: Catalog, ids: Ids, roles: Roles) -> Callable[[Bundle], CedarPolicy]:
     """How a bundle becomes a policy of this gateway."""
-
-    def roles(principal: Principal) -> frozenset[str]:
-        person = who.people.get(principal.user)
-        return person.roles if person is not None and person.tenant == principal.tenant else frozenset()
 
     def build(bundle: Bundle) -> CedarPolicy:
         return CedarPolicy(
@@ -54,7 +49,7 @@ def _otherwise(config: Config, ids: Ids, build: Callable[[Bundle], CedarPolicy])
     developing = config.environment is Environment.DEV and config.auth.mode == "local"
     if developing and config.policies is None:
         return build(starter())
-    return DenyAll(ids)
+    return DenyAll(ids, build(Bundle("none", {})).asked)
 
 
 def folder(config: Config, named: Path | None = None) -> Path:

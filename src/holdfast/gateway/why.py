@@ -5,19 +5,21 @@ that whoever is asked can look it up.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
 from holdfast.lifecycle import GATES, admit, receive, recorded, refused
 from holdfast.model.approval import needed
+from holdfast.model.bounds import UNBOUND
 from holdfast.model.call import Call, Proposal
 from holdfast.model.errors import Code
 from holdfast.model.scopes import covers
 from holdfast.model.verdict import PASS, Refusal, Verdict
+from holdfast.model.vocabulary import Floor, SafetyMode
 from holdfast.policy import CedarPolicy
 from holdfast.policy.bundle import Policy
-from holdfast.policy.explain import explain
+from holdfast.policy.explain import Why, explain
 from holdfast.policy.served import Served
 from holdfast.ports import Ports
 
@@ -25,6 +27,9 @@ SCOPE = "holdfast:explain"
 ASK = f"somebody with the role 'operator', or who holds the scope '{SCOPE}'; give them this call id"
 BLIND = frozenset({"arguments", "semantics", "state"})
 """Gates that have nothing to look at where no arguments are given."""
+
+
+_OTHER_ARGUMENTS = ("give arguments that it takes",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +51,9 @@ class Explanation:
     closest: dict[str, Any] | None = None
     """The permit that nearly held, and which of its conditions did not."""
     changes: tuple[str, ...] = ()
-    """Single changes, each of which would allow it."""
+    """Changes, each of which would allow it: of one thing, and where none would do, of two."""
+    unasked: tuple[str, ...] = ()
+    """Changes, with each of which nobody would have to approve it."""
 
     def to_dict(self) -> dict[str, Any]:
         members = {name: getattr(self, name) for name in self.__slots__}
@@ -72,7 +79,7 @@ async def why(proposal: Proposal, ports: Ports, *, blind: bool, told: bool) -> E
         )
     if not isinstance(verdict, Refusal) or seen is None:
         return await _passed(call, ports)
-    return _refused(call, verdict, seen.message, ports)
+    return await _refused(call, verdict, seen.message, ports, blind)
 
 
 async def _admit(call: Call, ports: Ports, blind: bool) -> Verdict:
@@ -87,7 +94,9 @@ async def _admit(call: Call, ports: Ports, blind: bool) -> Verdict:
     return await admit(call, ports, tuple(gate for gate in GATES if gate.__name__ not in seen))
 
 
-def _refused(call: Call, verdict: Refusal, message: str | None, ports: Ports) -> Explanation:
+async def _refused(
+    call: Call, verdict: Refusal, message: str | None, ports: Ports, blind: bool
+) -> Explanation:
     gate = call.verdicts[-1][0]
     decision = getattr(call, "decision", None)
     more: dict[str, Any] = {}
@@ -95,7 +104,7 @@ def _refused(call: Call, verdict: Refusal, message: str | None, ports: Ports) ->
         case "resolve":
             more = {"changes": _other_names(call.proposal.tool, ports)}
         case "authorize" if verdict.private is Code.PERMISSION_DENIED:
-            more = _missing_scopes(call)
+            more = await _not_delegated(call, ports, blind)
         case "policy" if decision is not None and not decision.allow:
             more = _by_policy(call, ports)
     told = {"message": message, "gate": gate, "code": verdict.private or verdict.code, **more}
@@ -110,8 +119,24 @@ async def _passed(call: Call, ports: Ports) -> Explanation:
         if name in halts:
             known |= {"gate": "claim", "code": Code.TOOL_UNAVAILABLE, "changes": (f"resume {name!r}",)}
             return Explanation(allowed=False, message=f"{name!r} is halted {halts[name]}", **known)
-    message = "it is allowed once it is approved" if known["need"] else "it is allowed"
-    return Explanation(allowed=True, message=message, **known)
+    found = _seriously(call, ports)
+    if found is not None and not found.judged.allow:
+        message = f"policy does not allow this call: {'; '.join(found.judged.reasons)}"
+        known |= {"gate": "policy", "code": Code.POLICY_VIOLATION, **_told(found), "need": {}}
+        return Explanation(allowed=False, message=message, **known)
+    if not known["need"]:
+        return Explanation(allowed=True, message="it is allowed", **known)
+    floor = contract.security.approval_floor
+    unasked = () if found is None or floor is not Floor.NONE else tuple(c.text for c in found.changes)
+    return Explanation(allowed=True, message="it is allowed once it is approved", unasked=unasked, **known)
+
+
+def _seriously(call: Call, ports: Ports) -> Why | None:
+    """What policy says of the call itself: here it was only looked at, as a preview is."""
+    policy = _cedar(ports)
+    if policy is None or call.decision.facts is None or call.proposal.safety_mode is SafetyMode.DRY_RUN:
+        return None
+    return explain(policy, {**call.decision.facts, "preview": False})
 
 
 def _known(call: Call, ports: Ports) -> dict[str, Any]:
@@ -122,13 +147,36 @@ def _known(call: Call, ports: Ports) -> dict[str, Any]:
     return known
 
 
-def _missing_scopes(call: Call) -> dict[str, Any]:
-    missing = [s for s in call.tool.contract.security.required_scopes if not covers(call.principal.scopes, s)]
-    listed = ", ".join(map(repr, missing))
-    return {
-        "message": f"the caller does not hold {listed}, so the tool is hidden from them",
-        "changes": (f"grant {call.principal.user!r} {listed}",),
-    }
+async def _not_delegated(call: Call, ports: Ports, blind: bool) -> dict[str, Any]:
+    """What the caller lacks to see the tool at all, and what else would be in the way then."""
+    principal, contract = call.principal, call.tool.contract
+    missing = [s for s in contract.security.required_scopes if not covers(principal.scopes, s)]
+    lacks, todo = [], []
+    if missing:
+        listed = ", ".join(map(repr, missing))
+        lacks.append(f"the caller does not hold {listed}, so the tool is hidden from them")
+        todo.append(f"grant {principal.user!r} {listed}")
+    if not principal.bounds.reaches(contract.tool, ()):
+        lacks.append("what was delegated to the caller does not reach this tool, so it is hidden from them")
+        todo.append(f"delegate again, with the tool {contract.tool!r}")
+    given = replace(principal, scopes=principal.scopes | {*missing}, bounds=UNBOUND)
+    again = receive(call.proposal._replace(principal=given), ports)
+    verdict = await _admit(again, ports, blind)
+    told: dict[str, Any] = {"message": "; ".join(lacks), "changes": (", and ".join(todo),)}
+    if isinstance(verdict, Refusal):
+        gate = again.verdicts[-1][0]
+        told["message"] += f"; and then gate {gate!r} would say: {verdict.message}"
+        then = _OTHER_ARGUMENTS if gate in ("arguments", "semantics") else ()
+        if _denied(again):
+            then = _by_policy(again, ports).get("changes", ())
+        told["changes"] = tuple(", and ".join((*todo, change)) for change in then)
+    return told
+
+
+def _denied(call: Call) -> bool:
+    """Whether policy was asked, and said no."""
+    decision = getattr(call, "decision", None)
+    return decision is not None and not decision.allow
 
 
 def _other_names(wanted: str, ports: Ports) -> tuple[str, ...]:
@@ -141,15 +189,20 @@ def _by_policy(call: Call, ports: Ports) -> dict[str, Any]:
     policy = _cedar(ports)
     if policy is None or call.decision.facts is None:
         return {"changes": ("put policies in force that permit it: 'holdfast policy promote FOLDER'",)}
-    found = explain(policy, call.decision.facts)
-    told: dict[str, Any] = {"changes": found.changes}
-    if found.closest is not None:
-        told["closest"] = {**_shown(found.closest.policy), "failing": list(found.closest.failing)}
+    found = explain(policy, {**call.decision.facts, "preview": False})
+    told = _told(found)
     if found.judged.errors:
         told["message"] = "; ".join((*found.judged.reasons, *found.judged.errors))
         names = sorted({path[0] for path in policy.shard(call.tool.contract.tool).arguments if path})
         if names and not call.arguments:
             told["changes"] = (f"ask with arguments: policies look at {', '.join(map(repr, names))}",)
+    return told
+
+
+def _told(found: Why) -> dict[str, Any]:
+    told: dict[str, Any] = {"changes": tuple(change.text for change in found.changes)}
+    if found.closest is not None:
+        told["closest"] = {**_shown(found.closest.policy), "failing": list(found.closest.failing)}
     return told
 
 

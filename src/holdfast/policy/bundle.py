@@ -17,7 +17,7 @@ import orjson
 import yaml
 from cedarpy import policies_to_pst, pst
 
-from holdfast.policy.obligations import approval, reason
+from holdfast.policy.obligations import Duties, Pin, duties, pins, reason
 from holdfast.policy.text import Place, Statement, statements
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
@@ -48,7 +48,7 @@ class BadBundle(Exception):
         self.problems = problems
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Policy:
     """One policy, parsed, with what it is bound to."""
 
@@ -60,14 +60,28 @@ class Policy:
     def permits(self) -> bool:
         return self.tree.effect == "permit"
 
-    @property
+    @cached_property
     def reason(self) -> str:
         return reason(self.tree.annotations)
 
-    @property
-    def need(self) -> dict[str, int]:
-        text = self.tree.annotations.get("approval")
-        return {} if text is None else approval(text)
+    @cached_property
+    def duties(self) -> Duties:
+        return duties(self.tree.annotations)
+
+    @cached_property
+    def entities(self) -> frozenset[pst.EntityUid]:
+        """Everything it names."""
+        return frozenset(pst.entity_uids(self.tree))
+
+    @cached_property
+    def pins(self) -> tuple[Pin, ...]:
+        """The contracts it was written for; none: for whatever its scope covers."""
+        text = self.tree.annotations.get("contract")
+        return () if text is None else pins(text)
+
+    def fits(self, upstream: str | None, tool: str, digest: str) -> bool:
+        """Whether it was written for this contract."""
+        return not self.pins or (upstream, tool, digest) in self.pins
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,12 @@ from holdfast.model.contract import Contract
 from holdfast.model.derive import ApprovalRule, needs_approval
 from holdfast.model.scopes import covers
 from holdfast.model.vocabulary import Environment
-from holdfast.policy.bundle import Bundle, Problem
+from holdfast.policy.bundle import Bundle, Policy, Problem
 from holdfast.policy.check import check
 from holdfast.policy.facts import Facts, Roles, context, facts, lasting, own_roles, principal_entities
 from holdfast.policy.index import Index
 from holdfast.policy.schema import NOWHERE, Region, Subject, action_entity, subjects, tool_entity
-from holdfast.policy.shard import Shard, shard
+from holdfast.policy.shard import Shard, fitted, shard
 from holdfast.policy.standing import Judgement, Key, Standing, key
 from holdfast.ports import Catalog, Ids
 
@@ -58,15 +58,15 @@ class CedarPolicy:
         self._ids = ids
         self.threshold = threshold
         self._critical = tuple(critical_scopes)
-        self._region = region
-        self._regions = dict(regions or {})
+        self.region = region
+        self.regions = dict(regions or {})
         self._roles = roles
         self.read_catalog()
 
     def read_catalog(self) -> None:
         """Fit the bundle to the catalog; policies that do not fit shut the tools they cover."""
         self.subjects = subjects(self.catalog.list())
-        report = check(self.bundle, self.subjects)
+        report = self.report = check(self.bundle, self.subjects)
         self.policies = report.policies
         self._index = Index(report.policies)
         # Without a single tool no policy fits anything, and that is nobody's fault: none was found yet.
@@ -75,6 +75,7 @@ class CedarPolicy:
         self._broken = frozenset(problem.policy for problem in found if problem.policy)
         self._unreadable = [problem for problem in found if not problem.policy]
         self._shards: dict[str, Shard] = {}
+        self._pinned: dict[tuple[str, str], Shard] = {}
         self._entities: dict[tuple[Any, ...], Entities] = {}
         self._standings: dict[Key, Standing] = {}
         self._judged: dict[tuple[tuple[Any, ...], bytes], Judgement] = {}
@@ -82,6 +83,11 @@ class CedarPolicy:
             log.warning("policy %s: %s", self.version, problem)
 
     # --- the port -------------------------------------------------------------------------
+
+    def asked(self, call: Call) -> Facts:
+        """What would be judged of a call."""
+        standing = self._standing(call)
+        return facts(call, standing.known, standing.arguments)
 
     def decide(self, call: Call) -> Decision:
         standing = self._standing(call)
@@ -101,6 +107,10 @@ class CedarPolicy:
             self.version,
             said.policies,
             known,
+            said.redact,
+            said.verify,
+            standing.labelled and call.labels is None,
+            said.alert,
         )
 
     # --- judging --------------------------------------------------------------------------
@@ -124,18 +134,23 @@ class CedarPolicy:
         arguments = self.subject(contract).arguments
         rule = self.rule(contract, trust, call.proposal.environment)
         trusted = trust >= self.threshold
-        known = lasting(call, rule, roles=roles, trusted=trusted, region=self._region)
+        known = lasting(call, rule, roles=roles, trusted=trusted, region=self.region)
         return Standing(known, rule, arguments, self.shard(contract.tool), contract.effect.value)
 
     def judge(self, known: Facts) -> Judgement:
         """The same facts are judged the same, whenever and wherever."""
         if self._unreadable:
             return _denied(f"the policies cannot be read ({self._unreadable[0]}); tell the operator")
-        own = self.shard(known["tool"])
+        own = self.shard(known["tool"], known["digest"])
         if own.broken:
             return _denied(f"policy {own.broken[0]!r} does not fit this tool any more; tell the operator")
+        if own.shut:
+            text = f"policy {own.shut[0]!r} was written for another contract of {known['tool']!r}"
+            return _denied(f"{text}; tell the operator")
         if known["left_out"] and (pointer := own.unseen(known["left_out"])) is not None:
             return _denied(f"a policy looks at argument '{pointer}' and cannot read a value like this one")
+        if "labels" in own.names and known.get("labels") is None:
+            return _denied("a policy looks at what the caller has seen before, and nobody has looked it up")
         said = context(known, own.names, own.looks_at)
         asked = (_who_and_what(known), orjson.dumps(said, option=orjson.OPT_SORT_KEYS))
         judged = self._judged.get(asked)
@@ -166,13 +181,28 @@ class CedarPolicy:
             return Judgement(True, policies, tuple(policy.reason for policy in policies))
         if policies:
             return Judgement(False, policies, tuple(policy.reason for policy in policies))
+        if own.unfit:
+            return _denied(
+                f"no policy permits it; {own.unfit[0]!r} does, for another contract of {known['tool']!r} only"
+            )
         return _denied("no policy permits it")
 
-    def shard(self, tool: str) -> Shard:
+    def shard(self, tool: str, digest: str | None = None) -> Shard:
+        """What has a say about a tool; with a digest, about that contract of it."""
         found = self._shards.get(tool)
         if found is None:
-            own = self._index.of(tool, self.subjects[tool].namespace)
-            found = self._shards[tool] = shard(own, self._broken)
+            found = self._shards[tool] = shard(self.covering(tool), self._broken)
+        return found if digest is None or not found.pinned else self._fitted(tool, digest)
+
+    def covering(self, tool: str) -> list[Policy]:
+        return self._index.of(tool, self.subjects[tool].namespace)
+
+    def _fitted(self, tool: str, digest: str) -> Shard:
+        found = self._pinned.get((tool, digest))
+        if found is None:
+            upstream = self.subjects[tool].upstreams.get(digest, "")
+            made = fitted(self.covering(tool), self._broken, tool, digest, upstream)
+            found = self._pinned[tool, digest] = made
         return found
 
     def subject(self, contract: Contract) -> Subject:
@@ -194,7 +224,7 @@ class CedarPolicy:
             listing = self.catalog.exact(known["tool"], known["version"])
             if listing is None or listing.tool.contract.digest != known["digest"]:
                 raise LookupError(f"{known['tool']}@{known['version']} is not in the catalog")
-            region = self._regions.get(listing.upstream, NOWHERE)
+            region = self.regions.get(listing.upstream, NOWHERE)
             tool = tool_entity(listing.tool.contract, listing.upstream, region)
             entities = [*principal_entities(known), action_entity(known["tool"]), tool]
             found = Entities.from_json_str(orjson.dumps(entities).decode())

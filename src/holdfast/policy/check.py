@@ -6,8 +6,8 @@ exist, an argument that a policy covers and cannot see.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from cedarpy import Schema, pst, validate_policies
@@ -15,7 +15,7 @@ from cedarpy import Schema, pst, validate_policies
 from holdfast.policy.arguments import Kind
 from holdfast.policy.bundle import Bundle, Policy, Problem, parsed
 from holdfast.policy.index import Index
-from holdfast.policy.obligations import ID, KNOWN, approval
+from holdfast.policy.obligations import ID, KNOWN, alert, approval, pins, redact, verify
 from holdfast.policy.reads import EVERY_TOOL, covers, named, paths
 from holdfast.policy.schema import Subject, schema
 from holdfast.policy.text import Statement
@@ -25,6 +25,19 @@ _WORD = re.compile(r"`(?:[\w.]*\.)?(\w+)`")
 _TOOL = re.compile(r' (?:in context )?for Action::"([^"]+)"')
 _OURS = ("unrecognized action", "unable to find an applicable action")
 """What Cedar says once more about names that are told to be unknown already."""
+
+_READ: Mapping[str, Callable[[str], object]] = {
+    "alert": alert,
+    "approval": approval,
+    "contract": pins,
+    "redact": redact,
+    "verify": verify,
+}
+_DUTIES = {
+    "approval": "what is forbidden, no approval allows",
+    "redact": "what is forbidden has no result",
+    "verify": "what is forbidden has no effect",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +69,30 @@ def crowded(policies: Sequence[Policy], tools: Mapping[str, Subject]) -> Iterato
 def check(bundle: Bundle, tools: Mapping[str, Subject]) -> Report:
     problems = list(bundle.faults)
     policies = list(_parsed(bundle, problems))
-    typed = schema(tools)
+    schemas = _Schemas(tools)
     known = _known_names(tools)
     for policy in policies:
-        problems += faults(policy, tools, known, typed)
+        problems += faults(policy, tools, known, schemas.of(policy))
     return Report(tuple(policies), tuple(problems))
+
+
+class _Schemas:
+    """Cedar types a policy for every action of a schema; a policy that names its tools needs no others."""
+
+    def __init__(self, tools: Mapping[str, Subject]) -> None:
+        self._tools = tools
+        self._made: dict[frozenset[str], Schema] = {}
+
+    def of(self, policy: Policy) -> Schema:
+        names = frozenset(self._tools)
+        if named(policy.tree) is not None:
+            spoken = {uid.id for uid in policy.entities if str(uid.type) == "Action"}
+            covered = {subject.name for subject in _covered(policy, self._tools)}
+            names = frozenset(covered | (spoken & names)) or names
+        made = self._made.get(names)
+        if made is None:
+            made = self._made[names] = schema({name: self._tools[name] for name in sorted(names)})
+        return made
 
 
 def _parsed(bundle: Bundle, problems: list[Problem]) -> Iterator[Policy]:
@@ -79,7 +111,7 @@ def _parsed(bundle: Bundle, problems: list[Problem]) -> Iterator[Policy]:
             problems.append(Problem(statement.find(name), text, name))
         else:
             seen[name] = statement
-            yield Policy(name, statement, tree)
+            yield Policy(name, statement, replace(tree, id=name))
 
 
 def _unnamed(name: str) -> str:
@@ -121,15 +153,15 @@ def _annotations(policy: Policy) -> Iterator[Problem]:
             near = get_close_matches(name, KNOWN, n=1, cutoff=0.0)[0]
             text = f"unknown annotation '@{name}', did you mean '@{near}'"
             yield Problem(policy.statement.find(name), text, policy.id)
-    if "approval" in said:
-        place = policy.statement.find("approval")
-        try:
-            approval(said["approval"])
-        except ValueError as error:
-            yield Problem(place, str(error), policy.id)
-        if not policy.permits:
-            text = "'@approval' belongs on a permit: what is forbidden, no approval allows"
-            yield Problem(place, text, policy.id)
+    for name, read in _READ.items():
+        if name in said:
+            place = policy.statement.find(name)
+            try:
+                read(said[name])
+            except ValueError as error:
+                yield Problem(place, str(error), policy.id)
+            if not policy.permits and name in _DUTIES:
+                yield Problem(place, f"'@{name}' belongs on a permit: {_DUTIES[name]}", policy.id)
 
 
 def _known_names(tools: Mapping[str, Subject]) -> Names:
@@ -141,7 +173,7 @@ def _known_names(tools: Mapping[str, Subject]) -> Names:
 
 
 def _unknown_names(policy: Policy, known: Names) -> Iterator[Problem]:
-    for uid in sorted(pst.entity_uids(policy.tree), key=str):
+    for uid in sorted(policy.entities, key=str):
         names = known.get(str(uid.type))
         if names is not None and uid.id not in names:
             near = get_close_matches(uid.id, names, n=1, cutoff=0.5)
@@ -159,14 +191,14 @@ def _unseen_arguments(policy: Policy, tools: Mapping[str, Subject]) -> Iterator[
     covered = list(_covered(policy, tools)) if read else []
     for path in read:
         found: dict[str, Kind | str | None] = {s.name: s.arguments.look(path[1:]) for s in covered}
-        name, place = ".".join(path[1:]), policy.statement.find(path[-1])
+        name = ".".join(path[1:])
         for tool, why in found.items():
             if isinstance(why, str):
                 text = f"argument {name!r} of {tool!r} cannot be read: {why}; narrow the scope to other tools"
-                yield Problem(place, text, policy.id)
+                yield Problem(policy.statement.find(path[-1]), text, policy.id)
         if covered and all(kind is None for kind in found.values()):
             text = f"no tool in its scope has an argument {name!r}{_nearest(path[-1], covered)}"
-            yield Problem(place, text, policy.id)
+            yield Problem(policy.statement.find(path[-1]), text, policy.id)
 
 
 def _covered(policy: Policy, tools: Mapping[str, Subject]) -> Iterator[Subject]:

@@ -1,5 +1,8 @@
 """What holds where nobody has written a policy? Nothing is allowed, and every refusal says why."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from holdfast.model.call import Call, Decision
 from holdfast.ports import Ids
 
@@ -12,8 +15,13 @@ WHY = (
 class DenyAll:
     version = "none"
 
-    def __init__(self, ids: Ids) -> None:
+    def __init__(self, ids: Ids, asked: Callable[[Call], Mapping[str, Any]] | None = None) -> None:
+        """`asked` tells what policies would be told of a call, so that some can be tried on it later."""
         self._ids = ids
+        self._asked = asked
 
     def decide(self, call: Call) -> Decision:
-        return Decision(id=f"pd_{self._ids.nonce()}", allow=False, reasons=(WHY,), version=self.version)
+        facts = None if self._asked is None else self._asked(call)
+        return Decision(
+            id=f"pd_{self._ids.nonce()}", allow=False, reasons=(WHY,), version=self.version, facts=facts
+        )

@@ -1,27 +1,27 @@
 """Why is this not allowed, and what is the smallest change that would allow it?
 
-A change is one fact: another role, another environment, one argument less, a later hour. Each is tried by
-judging the same call with that fact alone changed, so what is told is what would happen.
+A change is one fact: another role, another environment, another argument, a later hour; where none alone
+would do, two. Each is tried by judging the same call with nothing else changed, so what is told is what would
+happen.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import orjson
 from cedarpy import PolicySet, pst
 
-from holdfast.model.vocabulary import Environment
+from holdfast.model.vocabulary import Environment, Floor
 from holdfast.policy.bundle import Policy
 from holdfast.policy.cedar import CedarPolicy
-from holdfast.policy.facts import Facts, context, moment
+from holdfast.policy.changes import Change, Good, later, smallest
+from holdfast.policy.facts import Facts, context
+from holdfast.policy.obligations import union
 from holdfast.policy.shard import ALL_FACTS
 from holdfast.policy.standing import Judgement
 
-HOURS = 7 * 24
-"""How far ahead a moment is looked for at which the call would be allowed."""
 SHOWN = 5
 _CONDITION = re.compile(r"(when|unless)\s*\{(.*)\}\s*;\s*$", re.DOTALL)
 _AROUND_A_NAME = re.compile(r"\((\w+(?:\.\w+)*)\)")
@@ -40,17 +40,30 @@ class Closest:
 class Why:
     judged: Judgement
     closest: Closest | None
-    changes: tuple[str, ...]
+    changes: tuple[Change, ...]
+    """What would allow it; of what is allowed once somebody approves it, what would do without."""
 
 
 def explain(policy: CedarPolicy, known: Facts) -> Why:
     judged = policy.judge(known)
     if judged.allow:
-        return Why(judged, None, ())
+        return Why(judged, None, _unasked(policy, known, judged))
     forbidden = any(not p.permits for p in judged.policies)
     closest = None if forbidden else _closest(policy, known)
-    changes = [said for said, other in _changes(policy, known) if policy.judge(other).allow]
-    return Why(judged, closest, tuple(changes[:SHOWN]))
+    return Why(judged, closest, _would_do(policy, known, lambda other: policy.judge(other).allow))
+
+
+def _unasked(policy: CedarPolicy, known: Facts, judged: Judgement) -> tuple[Change, ...]:
+    """What would let it run without asking anybody, where policies ask and the built-in rule does not."""
+    if not union(p.duties for p in judged.policies).need or known["floor"] != Floor.NONE.value:
+        return ()
+
+    def free(other: Facts) -> bool:
+        again = policy.judge(other)
+        asked = union(p.duties for p in again.policies).need
+        return again.allow and not asked and other["floor"] == Floor.NONE.value
+
+    return _would_do(policy, known, free)
 
 
 # --- which permit was closest ---------------------------------------------------------------
@@ -59,7 +72,7 @@ def explain(policy: CedarPolicy, known: Facts) -> Why:
 def _closest(policy: CedarPolicy, known: Facts) -> Closest | None:
     near = [
         Closest(permit, _failing(policy, permit, known))
-        for permit in policy.shard(known["tool"]).policies.values()
+        for permit in policy.shard(known["tool"], known["digest"]).policies.values()
         if permit.permits
     ]
     return min(near, key=lambda one: (len(one.failing), _wide(one.policy.tree), one.policy.id), default=None)
@@ -133,34 +146,46 @@ def _head(alone: pst.Template, name: str) -> str:
 # --- what would allow it --------------------------------------------------------------------
 
 
-def _changes(policy: CedarPolicy, known: Facts) -> Iterator[tuple[str, Facts]]:
+def _would_do(policy: CedarPolicy, known: Facts, good: Good) -> tuple[Change, ...]:
+    """Single changes; where there is none, two at once."""
+    single = [change for change in _single(policy, known) if good(change.known)]
+    single += later(policy, known, good)
+    told = {change.text for change in single}
+    found = [change for change in smallest(policy, known, good) if change.text not in told]
+    pairs = [change for change in found if ", and " in change.text]
+    single += [change for change in found if change not in pairs]
+    return tuple((single or pairs)[:SHOWN])
+
+
+def _single(policy: CedarPolicy, known: Facts) -> Iterator[Change]:
     yield from _roles(policy, known)
     yield from _standing(policy, known)
     yield from _arguments(policy, known)
     for name, said in (("has_task", "name the task it belongs to"), ("preview", "ask for a preview only")):
         if not known[name]:
-            yield said, {**known, name: True}
-    yield from _later(policy, known)
+            yield Change(said, {**known, name: True})
 
 
-def _roles(policy: CedarPolicy, known: Facts) -> Iterator[tuple[str, Facts]]:
+def _roles(policy: CedarPolicy, known: Facts) -> Iterator[Change]:
     own = policy.shard(known["tool"]).policies.values()
     named = {uid.id for p in own for uid in pst.entity_uids(p.tree) if str(uid.type) == "Role"}
     held = set(known["roles"])
     for role in sorted(named - held):
-        yield f"give {known['user']!r} the role {role!r}", {**known, "roles": sorted(held | {role})}
+        yield Change(f"give {known['user']!r} the role {role!r}", {**known, "roles": sorted(held | {role})})
     for role in sorted(named & held):
-        yield f"take the role {role!r} from {known['user']!r}", {**known, "roles": sorted(held - {role})}
+        left = {**known, "roles": sorted(held - {role})}
+        yield Change(f"take the role {role!r} from {known['user']!r}", left)
 
 
-def _standing(policy: CedarPolicy, known: Facts) -> Iterator[tuple[str, Facts]]:
+def _standing(policy: CedarPolicy, known: Facts) -> Iterator[Change]:
     for trust in sorted({policy.threshold, 100}):
         if trust > known["trust"]:
-            yield f"raise the caller's trust to {trust}", _ruled(policy, {**known, "trust": trust})
+            raised = _ruled(policy, {**known, "trust": trust})
+            yield Change(f"raise the caller's trust to {trust}", raised)
     for environment in Environment:
         if environment.value != known["environment"]:
             other = {**known, "environment": environment.value}
-            yield f"call it in environment '{environment.value}'", _ruled(policy, other)
+            yield Change(f"call it in environment '{environment.value}'", _ruled(policy, other))
 
 
 def _ruled(policy: CedarPolicy, known: Mapping[str, Any]) -> Facts:
@@ -177,22 +202,10 @@ def _ruled(policy: CedarPolicy, known: Mapping[str, Any]) -> Facts:
     }
 
 
-def _arguments(policy: CedarPolicy, known: Facts) -> Iterator[tuple[str, Facts]]:
+def _arguments(policy: CedarPolicy, known: Facts) -> Iterator[Change]:
     needed = policy.subjects[known["tool"]].arguments.required
     given = known["arguments"]
     for name in given:
         if name not in needed:
             left = {other: value for other, value in given.items() if other != name}
-            yield f"leave out the argument {name!r}", {**known, "arguments": left}
-
-
-def _later(policy: CedarPolicy, known: Facts) -> Iterator[tuple[str, Facts]]:
-    if not policy.shard(known["tool"]).names & {"at", "hour", "weekday"}:
-        return
-    hour = moment(known["at"]).replace(minute=0, second=0, microsecond=0)
-    for ahead in range(1, HOURS + 1):
-        then = hour + timedelta(hours=ahead)
-        other = {**known, "at": then.timestamp()}
-        if policy.judge(other).allow:
-            yield f"wait until {then:%Y-%m-%d %H:%M} UTC", other
-            return
+            yield Change(f"leave out the argument {name!r}", {**known, "arguments": left})

@@ -53,10 +53,19 @@ def lasting(
 
 
 def facts(call: Call, same: Facts, arguments: RecordOf) -> dict[str, Any]:
-    """Everything about one call; `same` is what `lasting` says of it."""
+    """Everything about one call; `same` is what `lasting` says of it.
+
+    Which session and task it names is for whoever judges it again and must know what those had seen.
+    """
     gone: list[str] = []
-    known = dict(same)
+    known, proposal = dict(same), call.proposal
     known["at"] = call.queued_at
+    if proposal.session is not None:
+        known["session"] = proposal.session
+    if proposal.task is not None:
+        known["task"] = proposal.task
+    if call.labels is not None:
+        known["labels"] = sorted(call.labels)
     known["arguments"] = arguments.convert(call.arguments, (), gone)
     known["left_out"] = gone
     return known
@@ -92,6 +101,7 @@ _MADE: Mapping[str, Callable[[Facts], Any]] = {
     "weekday": lambda known: moment(known["at"]).isoweekday(),
     "args": lambda known: known["arguments"],
     "args_complete": lambda known: not known["left_out"],
+    "labels": lambda known: known.get("labels") or [],
 }
 CHANGING = frozenset(_MADE)
 """Members of the context that two calls of the same caller to the same tool may differ in."""

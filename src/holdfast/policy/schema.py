@@ -5,13 +5,14 @@ user in their roles and tenant, a tool in its namespace.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cedarpy import Schema
 
 from holdfast.model.contract import Contract
 from holdfast.policy.arguments import RecordOf, merged, plan, quoted
+from holdfast.policy.obligations import Pin
 from holdfast.policy.reads import EVERY_TOOL
 from holdfast.ports import Listing
 
@@ -41,6 +42,7 @@ CONTEXT: Mapping[str, str] = {
     "safety_mode": "String",
     "has_task": "Bool",
     "has_session": "Bool",
+    "labels": "Set<String>",
     "args_complete": "Bool",
     "residency?": "String",
     "jurisdiction?": "String",
@@ -72,18 +74,29 @@ class Subject:
     namespace: str
     arguments: RecordOf
     digests: frozenset[str]
+    upstreams: Mapping[str, str] = field(default_factory=dict)
+    """Where each of its contracts comes from, by digest."""
+
+    @property
+    def pins(self) -> tuple[Pin, ...]:
+        """What a policy can be bound to, the newest version last."""
+        return tuple(Pin(upstream, self.name, digest) for digest, upstream in self.upstreams.items())
 
 
 def subjects(listings: Iterable[Listing]) -> dict[str, Subject]:
     versions: dict[str, list[Contract]] = {}
+    upstreams: dict[str, str] = {}
     for listing in listings:
-        versions.setdefault(listing.tool.contract.tool, []).append(listing.tool.contract)
+        contract = listing.tool.contract
+        versions.setdefault(contract.tool, []).append(contract)
+        upstreams[contract.digest] = listing.upstream
     return {
         name: Subject(
             name,
             contracts[0].identity.namespace,
             merged([plan(contract.affordance.input_schema) for contract in contracts]),
             frozenset(contract.digest for contract in contracts),
+            {contract.digest: upstreams[contract.digest] for contract in contracts},
         )
         for name, contracts in sorted(versions.items())
     }

@@ -4,11 +4,9 @@ Only those are evaluated: a bundle may be large, what applies to one tool stays 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 
-import orjson
-from cedarpy import PolicySet, policies_to_json_str
+from cedarpy import PolicySet, pst
 
 from holdfast.policy.bundle import Policy
 from holdfast.policy.reads import Path, paths
@@ -29,6 +27,12 @@ class Shard:
     """The arguments those paths begin with; None for all of them."""
     broken: tuple[str, ...]
     """Policies that cover this tool and do not fit the catalog: until they do, it is shut."""
+    pinned: bool = False
+    """Whether any of them was written for one contract only: then each contract has a shard of its own."""
+    unfit: tuple[str, ...] = ()
+    """Permits that were written for another contract than this: they do not hold."""
+    shut: tuple[str, ...] = ()
+    """Forbids that were: what they would forbid now nobody has said, so nothing is allowed (REG-8)."""
 
     def unseen(self, left_out: Iterable[str]) -> str | None:
         """The first of these pointers that a policy wanted to read."""
@@ -39,6 +43,18 @@ class Shard:
                 if path[:shorter] == steps[:shorter]:
                     return pointer
         return None
+
+
+def fitted(own: Sequence[Policy], broken: frozenset[str], tool: str, digest: str, upstream: str) -> Shard:
+    """For one contract of the tool."""
+    fit = [p for p in own if p.id in broken or p.fits(upstream, tool, digest)]
+    unfit = [p for p in own if p.id not in broken and not p.fits(upstream, tool, digest)]
+    return replace(
+        shard(fit, broken),
+        pinned=True,
+        unfit=tuple(p.id for p in unfit if p.permits),
+        shut=tuple(p.id for p in unfit if not p.permits),
+    )
 
 
 def shard(own: Sequence[Policy], broken: frozenset[str]) -> Shard:
@@ -54,17 +70,10 @@ def shard(own: Sequence[Policy], broken: frozenset[str]) -> Shard:
         arguments,
         None if () in arguments else frozenset(path[0] for path in arguments),
         tuple(p.id for p in own if p.id in broken),
+        pinned=any(p.id not in broken and p.pins for p in own),
     )
 
 
 def handle(policies: Iterable[Policy]) -> PolicySet:
-    """Parsed once, under the ids their authors gave them."""
-    parsed = {policy.id: orjson.Fragment(_tree(policy.statement.text)) for policy in policies}
-    whole = {"staticPolicies": parsed, "templates": {}, "templateLinks": []}
-    return PolicySet.from_json_str(orjson.dumps(whole).decode())
-
-
-@lru_cache(maxsize=16_384)  # a policy may cover every tool there is
-def _tree(text: str) -> bytes:
-    [tree] = orjson.loads(policies_to_json_str(text))["staticPolicies"].values()
-    return orjson.dumps(tree)
+    """From what was parsed already, under the ids their authors gave them."""
+    return PolicySet.from_pst(pst.PolicySet({}, {policy.id: policy.tree for policy in policies}, ()))

@@ -8,13 +8,13 @@ of it is made from, and under one bundle and one catalog.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from holdfast.model.approval import joined
 from holdfast.model.call import Call
 from holdfast.model.derive import ApprovalRule
 from holdfast.model.vocabulary import Environment, Floor, SafetyMode
 from holdfast.policy.arguments import RecordOf
 from holdfast.policy.bundle import Policy
 from holdfast.policy.facts import CHANGING, Facts
+from holdfast.policy.obligations import union
 from holdfast.policy.shard import Shard
 
 
@@ -33,6 +33,9 @@ class Said(NamedTuple):
     reasons: tuple[str, ...]
     need: Mapping[str, int]
     policies: tuple[str, ...]
+    redact: tuple[str, ...] = ()
+    verify: tuple[str, ...] = ()
+    alert: tuple[str, ...] = ()
 
 
 Key = tuple[str, str, int, frozenset[str], str, Environment, SafetyMode, bool, bool, bool]
@@ -59,7 +62,7 @@ def key(call: Call, roles: frozenset[str]) -> Key:
 class Standing:
     """Made at the first call under a key; kept by the policy that made it."""
 
-    __slots__ = ("arguments", "known", "risk", "rule", "said", "steady")
+    __slots__ = ("arguments", "known", "labelled", "risk", "rule", "said", "steady")
 
     def __init__(self, known: Facts, rule: ApprovalRule, arguments: RecordOf, own: Shard, risk: str) -> None:
         self.known: dict[str, Any] = dict(known)
@@ -68,14 +71,20 @@ class Standing:
         self.risk = risk
         self.steady = not own.names & CHANGING
         """No policy of the tool reads what changes from call to call."""
+        self.labelled = "labels" in own.names
+        """A policy of the tool reads what the caller has seen."""
         self.said: Said | None = None
         """What was decided, where that is the same every time."""
 
     def tell(self, judged: Judgement) -> Said:
         asked = () if self.rule.floor is Floor.NONE or not judged.allow else (self.rule.reason,)
+        duties = union([policy.duties for policy in judged.policies])
         return Said(
             judged.allow,
             (*judged.reasons, *asked),
-            joined(*(policy.need for policy in judged.policies)) if judged.allow else {},
-            tuple(policy.id for policy in judged.policies),
+            duties.need,
+            tuple([policy.id for policy in judged.policies]),
+            duties.redact,
+            duties.verify,
+            duties.alert,
         )

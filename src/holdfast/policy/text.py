@@ -7,6 +7,7 @@ place.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from cedarpy import PolicySet
 
@@ -42,15 +43,20 @@ class Token:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Statement:
     """One policy as it is written, annotations and all."""
 
     file: str
     text: str
-    tokens: tuple[Token, ...]
     line: int
     column: int
+
+    @cached_property
+    def tokens(self) -> tuple[Token, ...]:
+        """Only looked at where something is wrong."""
+        found = (one for one in TOKEN.finditer(self.text) if one.lastgroup != "skip")
+        return tuple(Token(one[0], one.start(), one.end()) for one in found)
 
     @property
     def place(self) -> Place:
@@ -81,26 +87,24 @@ class Statement:
 
 def statements(file: str, text: str) -> Iterator[Statement]:
     """The policies of a file in order; what is left at its end without a `;` is one too."""
-    tokens: list[Token] = []
+    start, end = -1, 0
     line, counted = 1, 0
     for found in TOKEN.finditer(text):
         if found.lastgroup == "skip":
             continue
-        if not tokens:  # counted on from the last policy: from the start, a long file takes for ever
-            line, counted = line + text.count("\n", counted, found.start()), found.start()
-        tokens.append(Token(found[0], found.start(), found.end()))
+        end = found.end()
+        if start < 0:  # counted on from the last policy: from the start, a long file takes for ever
+            start = found.start()
+            line, counted = line + text.count("\n", counted, start), start
         if found[0] == ";":
-            yield _statement(file, text, tokens, line)
-            tokens = []
-    if tokens:
-        yield _statement(file, text, tokens, line)
+            yield _statement(file, text, start, end, line)
+            start = -1
+    if start >= 0:
+        yield _statement(file, text, start, end, line)
 
 
-def _statement(file: str, text: str, tokens: list[Token], line: int) -> Statement:
-    start = tokens[0].start
-    own = tuple(Token(token.text, token.start - start, token.end - start) for token in tokens)
-    column = start - text.rfind("\n", 0, start)
-    return Statement(file, text[start : tokens[-1].end], own, line, column)
+def _statement(file: str, text: str, start: int, end: int, line: int) -> Statement:
+    return Statement(file, text[start:end], line, start - text.rfind("\n", 0, start))
 
 
 def _fault(text: str) -> str | None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from holdfast.model import defaults
 from holdfast.model.errors import ConfigError
-from holdfast.model.function import FunctionTool, toolset
+from holdfast.model.function import NONE, FunctionTool, toolset
 from holdfast.model.invocation import Invocation
 from holdfast.ports import Attempt
 
@@ -45,7 +45,9 @@ class FunctionUpstream:
             traceparent=attempt.traceparent,
             tracestate=attempt.tracestate,
         )
-        arguments = function.prepare(attempt.arguments, invocation)
+        given = attempt.credentials
+        secrets = {one.credential.name: one.text for one in given} if given else NONE
+        arguments = function.prepare(attempt.arguments, invocation, secrets)
         try:
             if function.is_async:
                 return function.render(await function.function(**arguments))

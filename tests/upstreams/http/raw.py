@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from holdfast.model.egress.rules import Rules
 from holdfast.upstreams.http.address import Address, address
+from holdfast.upstreams.http.guard import Guard
 from holdfast.upstreams.http.head import head, request
 from holdfast.upstreams.http.pool import Pool
 from holdfast.upstreams.http.response import Response
@@ -96,7 +98,8 @@ class Raw:
 
 @asynccontextmanager
 async def pooled(there: Address, **options: Any) -> AsyncIterator["Client"]:
-    pool = Pool(there, **options)
+    here = f"http://{there.host}:{there.port}"
+    pool = Pool(there, Guard(Rules(written=(here,))), **options)
     try:
         yield Client(pool, there)
     finally:

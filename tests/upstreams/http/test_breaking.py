@@ -136,7 +136,7 @@ async def test_without_a_connection_nothing_was_sent() -> None:
     async with Raw(Visitor.gone).open() as there:
         pass
     async with pooled(there) as client:
-        with pytest.raises(Unreachable, match=r"refused|connect call failed"):
+        with pytest.raises(Unreachable, match=r"connection refused$"):
             await client.post()
 
 

@@ -113,6 +113,10 @@ def call(number: Any, params: dict[str, Any]) -> None:
             send({"jsonrpc": "2.0", "id": number, "error": error})
         case "environment":
             send(result(number, content=[], structuredContent=dict(os.environ)))
+        case "which":
+            send(which(number))
+        case "wait":  # until somebody writes to the pipe; others are served meanwhile
+            threading.Thread(target=wait_for, args=(number, params["arguments"]["pipe"]), daemon=True).start()
         case "large":
             send(done(number, "x" * (17 * 1024 * 1024)))
         case "precise":
@@ -123,6 +127,18 @@ def call(number: Any, params: dict[str, Any]) -> None:
             FOREVER.wait()
         case _:
             send(done(number))
+
+
+def which(number: Any) -> dict[str, Any]:
+    """Which process this is, and how long its secret."""
+    told = {"pid": os.getpid(), "length": len(os.environ.get("API_TOKEN", ""))}
+    return result(number, content=[], structuredContent=told)
+
+
+def wait_for(number: Any, pipe: str) -> None:
+    with open(pipe) as there:
+        there.read()
+    send(which(number))
 
 
 def serve() -> None:

@@ -37,13 +37,20 @@ async def shown(visit: Visit) -> None:
     visit.answer(content=[], structuredContent={"text": text, "session": visit.headers.get("mcp-session-id")})
 
 
+def last_token(rogue: RogueHttp) -> str:
+    """What the last call came with; its answer repeats it, and nobody is shown that."""
+    return next(v.headers["authorization"] for v in reversed(rogue.visits) if v.method == "tools/call")
+
+
 @pytest.mark.parametrize("legacy", [False, True], ids=["modern", "legacy"])
 @requirement("PRO-1")
 async def test_a_call_carries_its_principals_own_token(legacy: bool) -> None:
-    async with RogueHttp(shown, legacy).open() as target, upstream(replace(target, auth=Doorman())) as shop:
+    rogue = RogueHttp(shown, legacy)
+    async with rogue.open() as target, upstream(replace(target, auth=Doorman())) as shop:
         for principal in ("ada", "bob"):
             answer = await shop.invoke(attempt("tool", principal=principal))
-            assert answer.data["text"] == f"Bearer acme/{principal}-0"
+            assert last_token(rogue) == f"Bearer acme/{principal}-0"
+            assert answer.data["text"] == "Bearer [hidden]"
 
 
 async def test_a_refused_token_is_renewed_once() -> None:
@@ -53,10 +60,10 @@ async def test_a_refused_token_is_renewed_once() -> None:
         else:
             await shown(visit)
 
-    doorman = Doorman()
-    async with RogueHttp(act).open() as target, upstream(replace(target, auth=doorman)) as shop:
-        answer = await shop.invoke(attempt("tool", principal="ada"))
-    assert answer.data["text"] == "Bearer acme/ada-1"
+    doorman, rogue = Doorman(), RogueHttp(act)
+    async with rogue.open() as target, upstream(replace(target, auth=doorman)) as shop:
+        await shop.invoke(attempt("tool", principal="ada"))
+    assert last_token(rogue) == "Bearer acme/ada-1"
     assert doorman.challenges == [("acme/ada", 401, 'Bearer error="invalid_token"')]
 
 
@@ -80,10 +87,12 @@ async def test_credentials_that_cannot_be_had_leave_no_effect_and_others_alone()
                 raise OSError("the safe is locked")
             return await super().headers(principal)
 
-    async with RogueHttp(shown).open() as target, upstream(replace(target, auth=Locked())) as shop:
+    rogue = RogueHttp(shown)
+    async with rogue.open() as target, upstream(replace(target, auth=Locked())) as shop:
         with pytest.raises(NoEffect, match="no credentials"):
             await shop.invoke(attempt("tool", principal="ada"))
-        assert (await shop.invoke(attempt("tool", principal="bob"))).data["text"] == "Bearer acme/bob-0"
+        await shop.invoke(attempt("tool", principal="bob"))
+        assert last_token(rogue) == "Bearer acme/bob-0"
         assert shop.starts == 1
 
 

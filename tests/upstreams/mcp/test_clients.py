@@ -10,6 +10,8 @@ import pytest_asyncio
 
 from holdfast.model.answer import Answer
 from holdfast.model.errors import NoEffect
+from holdfast.upstreams.mcp import rounds
+from holdfast.upstreams.mcp.hidden import Hidden
 from holdfast.upstreams.mcp.upstream import McpUpstream
 from tests.requirements import requirement
 from tests.upstreams.mcp.callers import SOON_S, Caller, attempt, until, upstream
@@ -91,6 +93,27 @@ async def test_a_client_that_can_be_asked_is_asked(shop_of: Opener, name: str) -
     assert method == "elicitation/create"
     assert params["message"] == "Which color?"
     assert params["requestedSchema"]["properties"] == COLOR
+
+
+@requirement("AUT-3", "PRO-1")
+async def test_a_question_that_quotes_a_secret_is_asked_without_it() -> None:
+    caller, hidden = Caller(answer=BLUE), Hidden()
+    hidden.learn(["tok-0123456789"])
+    asks = {"method": "elicitation/create", "params": {"message": "which color for tok-0123456789?"}}
+    first = {
+        "resultType": "input_required",
+        "inputRequests": {"color": asks},
+        "requestState": "tok-0123456789",
+    }
+    sent: list[dict[str, Any]] = []
+
+    async def again(params: dict[str, Any]) -> dict[str, Any]:
+        sent.append(params)
+        return {"content": []}
+
+    await rounds.finished(again, {"name": "ask"}, first, caller, hidden)
+    assert caller.asked == [("elicitation/create", {"message": "which color for [hidden]?"})]
+    assert [params["requestState"] for params in sent] == ["tok-0123456789"]  # the server's own, as it was
 
 
 @pytest.mark.parametrize("name", MODERN)

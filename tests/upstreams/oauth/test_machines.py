@@ -1,13 +1,18 @@
 """Does the gateway sign in with an account of its own, and send its secret to one server only?"""
 
+from dataclasses import replace
+
 import pytest
 
 from holdfast.model.errors import Code, NoEffect
 from holdfast.stores.keyring import Keyring
 from holdfast.stores.memory.tokens import MemoryTokens
+from holdfast.testing import ManualClock
 from holdfast.upstreams.mcp.oauth_client import Client
+from holdfast.upstreams.secrets.opening import Standing
 from tests.requirements import requirement
 from tests.upstreams.oauth.world import ALICE, world
+from tests.upstreams.secrets.kept import Kept, entry, wallet
 
 ROBOT = Client(type="client_credentials", client_id="robot", client_secret="sesame")
 
@@ -67,3 +72,16 @@ async def test_a_wrong_secret_is_told_apart_from_a_server_that_is_down() -> None
         with pytest.raises(NoEffect, match="the log says why") as refused:
             await w.call(w.authorizer(client=wrong))
         assert refused.value.code is Code.PERMISSION_DENIED
+
+
+@requirement("AUT-8")
+async def test_the_gateways_own_secret_is_read_with_each_use() -> None:
+    async with world(machines=["client_secret_post"]) as w:
+        kept = Kept("what-it-was-before")
+        own = wallet(ManualClock(), robot=entry(kept, ttl_s=0.0))
+        secret = Standing(own, {"client_secret": "${secret:robot}"})
+        gateway = w.authorizer(client=replace(ROBOT, client_secret=None), secret=secret)
+        with pytest.raises(NoEffect, match="gave no token"):
+            await w.call(gateway)
+        kept.text = str(ROBOT.client_secret)
+        assert await w.call(gateway) == (200, "robot")

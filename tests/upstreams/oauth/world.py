@@ -19,9 +19,12 @@ from mcp.server.lowlevel import Server
 from pydantic import AnyHttpUrl
 from starlette.types import ASGIApp
 
+from holdfast.model.egress.rules import Rules
 from holdfast.stores.keyring import Keyring
 from holdfast.stores.memory.tokens import MemoryTokens
 from holdfast.testing import ManualClock
+from holdfast.upstreams.http.guard import Guard
+from holdfast.upstreams.http.outgoing import Outgoing
 from holdfast.upstreams.mcp.oauth import OAuthAuthorizer
 from holdfast.upstreams.mcp.oauth_client import Client, Redirect
 from holdfast.upstreams.mcp.oauth_grant import TokenStore
@@ -51,6 +54,7 @@ class World:
     def authorizer(self, store: TokenStore | None = None, **options: Any) -> OAuthAuthorizer:
         """The gateway as it runs: nobody is there to be asked."""
         options.setdefault("client", Client(redirect_uri=HERE))
+        options.setdefault("outgoing", Outgoing(Guard(Rules(allow=("127.0.0.1",)))))
         return OAuthAuthorizer("crm", self.url, store or self.store, now=self.clock.now, **options)
 
     async def sign_in(self, principal: str = ALICE, store: TokenStore | None = None, **options: Any) -> None:

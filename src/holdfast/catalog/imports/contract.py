@@ -9,6 +9,7 @@ from holdfast.catalog.document import from_mapping
 from holdfast.catalog.imports.infer import read_only
 from holdfast.catalog.imports.names import local_name
 from holdfast.catalog.imports.schemas import enforceable, enforceable_output
+from holdfast.catalog.imports.secret_arguments import secret_arguments, without_arguments
 from holdfast.model.contract import Contract
 from holdfast.model.declaration import blank, fill
 from holdfast.model.schema import close
@@ -58,6 +59,9 @@ def _built(text: str) -> Contract:
         document.pop("idempotency", None)
     if isinstance(said.get("input_schema"), dict):
         said["input_schema"] = close(said["input_schema"])  # written here, so it is closed; CON-8
+    if secret := secret_arguments(said):
+        face = document["affordance"]
+        face["input_schema"] = without_arguments(face["input_schema"], secret, refused=True)
     said.setdefault("version", version)
     fill(document, said, namespace)
     return from_mapping(document, f"{namespace}.{document['identity']['name']}")
@@ -81,6 +85,8 @@ def shown(descriptor: Mapping[str, Any], contract: Contract, stated: Mapping[str
         changed["description"] = face.description
     if "input_schema" in stated:
         changed["inputSchema"] = face.input_schema
+    elif secret := secret_arguments(stated):
+        changed["inputSchema"] = without_arguments(descriptor["inputSchema"], secret)
     if "output_schema" in stated:
         changed["outputSchema"] = face.output_schema
     return {**descriptor, **changed}

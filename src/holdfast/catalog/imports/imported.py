@@ -5,8 +5,9 @@ change is reported; a material one leaves the accepted contract in quarantine un
 difference. One bad tool never costs the others anything.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from holdfast.catalog.admission import Offer
@@ -53,8 +54,12 @@ def import_tools(
     plain: bool = False,
     known: Known | None = None,
     others: Collection[str] = (),
+    unkept: Mapping[str, str] = MappingProxyType({}),
 ) -> Imported:
-    """`known` finds contracts of other upstreams, on which an overlay may rely; `others` are their tools."""
+    """`known` finds contracts of other upstreams, on which an overlay may rely; `others` are their tools.
+
+    `unkept` are words for an egress that does not hold here, each with its reason.
+    """
     intake = Intake(namespace, overlay, lock, trust_annotations, now, others)
     listed = sort(tools, lock.tools(namespace), plain=plain)
     intake.reports.extend(listed.reports)
@@ -62,6 +67,7 @@ def import_tools(
         intake.take(native, descriptor, listed.doubts.get(native))
     for native, why in listed.twice.items():
         intake.hold(native, why)
+    _hold_to_egress(intake, unkept)
     stand_together(intake, known or (lambda _: None))
     intake.report_steps()
     intake.reports.extend(overlay.unused([*listed.sound, *listed.twice]))
@@ -75,6 +81,13 @@ def import_tools(
         hidden=_saying("hidden", intake.taken.values()),
         pinned=_saying("pinned", intake.taken.values()),
     )
+
+
+def _hold_to_egress(intake: Intake, unkept: Mapping[str, str]) -> None:
+    """Refuse what states an egress that its upstream does not keep; POL-6."""
+    for native, tool in list(intake.taken.items()):
+        if (why := unkept.get(str(tool.stated.get("egress", "")))) is not None:
+            intake.refuse(native, [why], tool.before, tool.entry)
 
 
 def _offers(namespace: str, taken: Iterable[Taken]) -> tuple[list[Offer], Statuses]:

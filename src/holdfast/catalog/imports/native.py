@@ -9,6 +9,7 @@ from typing import Any
 from holdfast.catalog.admission import Offer
 from holdfast.catalog.document import from_mapping
 from holdfast.model.mcp import COMPLETE, GET, READ
+from holdfast.model.vocabulary import Egress
 
 _TEXT = {"type": "string"}
 _OPEN = {"type": "object", "additionalProperties": True}
@@ -41,22 +42,24 @@ _COMPANIONS: dict[str, tuple[str, str, dict[str, Any], list[str]]] = {
 }
 
 
-def companions(namespace: str, capabilities: Mapping[str, Any]) -> list[Offer]:
+def companions(namespace: str, capabilities: Mapping[str, Any], egress: Egress = Egress.NONE) -> list[Offer]:
     """One offer for each thing the upstream says it has."""
     return [
-        _offer(namespace, *parts)
+        _offer(namespace, egress, *parts)
         for capability, parts in _COMPANIONS.items()
         if capabilities.get(capability) is not None
     ]
 
 
-def _offer(namespace: str, name: str, text: str, properties: dict[str, Any], required: list[str]) -> Offer:
+def _offer(
+    namespace: str, egress: Egress, name: str, text: str, properties: dict[str, Any], required: list[str]
+) -> Offer:
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
     document = {
         "identity": {"namespace": namespace, "name": name, "version": "1.0.0"},
         "affordance": {"description": text, "input_schema": schema},
         "runtime": {"timeout_class": "long_running", "reach": "network"},
-        "security": {"required_scopes": [f"{namespace}:read"]},
+        "security": {"required_scopes": [f"{namespace}:read"], "egress": egress.value},
         "transactional": {"effect": "READ_ONLY"},
     }
     return Offer(contract=from_mapping(document), upstream=namespace)

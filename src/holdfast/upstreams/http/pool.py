@@ -5,32 +5,28 @@ looked at first, and one that was idle for too long is not used at all.
 """
 
 import asyncio
-import socket
 import ssl
-from collections.abc import Sequence
 from functools import cache
-
-import aiohappyeyeballs
-from aiohappyeyeballs import AddrInfoType
 
 from holdfast.model import defaults
 from holdfast.upstreams.http.address import Address
 from holdfast.upstreams.http.connection import Connection
 from holdfast.upstreams.http.errors import Broken, Unreachable, words
+from holdfast.upstreams.http.guard import Guard
 from holdfast.upstreams.http.response import Response
 
 KEEP_ALIVE_S = 3.0
 """Shorter than what servers allow (uvicorn and Node: 5 s): nobody posts into a door that is closing."""
 LOOKED_AT_S = 0.1
 """After this long without use the socket itself is asked whether the server has closed it."""
-SECOND_FAMILY_S = 0.25
-"""How long the first of several addresses has before the next is tried as well (RFC 8305)."""
 GOODBYE_S = 1.0
 
 
 class Pool:
-    def __init__(self, there: Address, trust: ssl.SSLContext | None = None) -> None:
-        self._there, self._trust = there, trust
+    def __init__(
+        self, there: Address, guard: Guard, trust: ssl.SSLContext | None = None, purpose: str = ""
+    ) -> None:
+        self._there, self._guard, self._trust, self._purpose = there, guard, trust, purpose
         self._loop = asyncio.get_running_loop()
         self._open: set[Connection] = set()
         self._idle: list[Connection] = []
@@ -79,9 +75,7 @@ class Pool:
         there, loop = self._there, self._loop
         try:
             async with asyncio.timeout(defaults.CONNECT_S):
-                bound = await aiohappyeyeballs.start_connection(
-                    await self._found(), happy_eyeballs_delay=SECOND_FAMILY_S, interleave=1, loop=loop
-                )
+                bound = await self._guard.dial(there.host, there.port, self._purpose)
                 trust = await self._whom() if there.tls else None
                 name = there.host if there.tls else None
                 try:
@@ -101,13 +95,6 @@ class Pool:
             raise Unreachable("the connection was closed before anything was sent")
         self._open.add(connection)
         return connection
-
-    async def _found(self) -> Sequence[AddrInfoType]:
-        host, port, kind = self._there.host, self._there.port, socket.SOCK_STREAM
-        try:  # a number needs no thread to look it up
-            return socket.getaddrinfo(host, port, type=kind, flags=socket.AI_NUMERICHOST)
-        except socket.gaierror:
-            return await self._loop.getaddrinfo(host, port, type=kind)
 
     async def _whom(self) -> ssl.SSLContext:
         if self._trust is None:

@@ -37,10 +37,18 @@ def asking(attempt: Attempt, mirror: Mirror | None = None) -> Asking:
         arguments = {**arguments, carrier: key}
     elif type(arguments) is not dict:
         arguments = dict(arguments)
+    if attempt.credentials:
+        arguments = {**arguments, **_secrets(attempt)}
     headers = None if mirror is None else mirror(name, contract, arguments)
     if place == "header":
         headers = {**(headers or {}), carrier.lower(): key}
     return Asking("tools/call", {"name": name, "arguments": arguments, "_meta": meta}, headers or None)
+
+
+def _secrets(attempt: Attempt) -> dict[str, str]:
+    return {
+        one.credential.name: one.text for one in attempt.credentials if one.credential.place == "argument"
+    }
 
 
 def _graft(attempt: Attempt) -> tuple[str, str, str]:

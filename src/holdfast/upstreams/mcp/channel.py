@@ -7,7 +7,7 @@ message at all is dropped and hurts nobody.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -24,8 +24,8 @@ MOST_NOTICES = 1000
 """Notifications kept for a client that takes them slowly; later ones are dropped."""
 UNCANCELLABLE = frozenset({"initialize", "server/discover"})
 
-Send = Callable[[dict[str, Any], Mapping[str, str] | None], None]
-"""Takes a message and further headers, where there are such things; raises Unsent."""
+Send = Callable[[dict[str, Any], Exchange | None], None]
+"""Takes a message and whose it is, for the headers that go with it where there are such; raises Unsent."""
 
 
 class Channel:
@@ -52,7 +52,7 @@ class Channel:
         if exchange is not None:
             self.in_flight[number] = exchange
         try:
-            self._send(wire.asked(number, method, params), about.headers)
+            self._send(wire.asked(number, method, params), about)
             return await self._outcome(about, inbox)
         except asyncio.CancelledError:
             if exchange is not None:

@@ -1,7 +1,7 @@
 """How is a server reached for the first time, and again?"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.upstreams.mcp.backoff import Backoff
@@ -15,6 +15,7 @@ from holdfast.upstreams.mcp.link import Link
 from holdfast.upstreams.mcp.listen import Listening
 from holdfast.upstreams.mcp.modern_http import ModernHttp
 from holdfast.upstreams.mcp.pool import Pool
+from holdfast.upstreams.mcp.processes import Room, marked
 from holdfast.upstreams.mcp.stdio import open_stdio
 from holdfast.upstreams.mcp.target import StdioTarget
 
@@ -33,12 +34,13 @@ class Connecting:
     subscribed: set[str]
     level: str | None = None
 
-    async def connect(self) -> Connection:
-        link = await self._link()
-        listening = Listening(link, self.hear, self.backoff)
+    async def connect(self, room: Room) -> Connection:
+        """In a room for contracts of their own nothing is listened for; the first room hears of changes."""
+        link = await self._link(room)
+        listening = Listening(link, _deaf if room.added else self.hear, self.backoff)
         connection = Connection(link, self._pool(link), listening, self._per_principal)
         try:
-            await connection.resume(frozenset(self.subscribed), self.level)
+            await connection.resume(frozenset(() if room.added else self.subscribed), self.level)
         except BaseException:
             await connection.close()
             raise
@@ -48,9 +50,21 @@ class Connecting:
     def _per_principal(self) -> bool:
         return self.door is not None and self.door.target.auth is not None
 
-    async def _link(self) -> Link:
+    async def told(self) -> dict[str, str]:
+        """The variables that hold secrets, as they are now; raises NoEffect."""
+        if self.target is None or self.target.secrets is None:
+            return {}
+        secrets = await self.target.secrets.secrets()
+        self.hidden.learn(secret.text for secret in secrets.values())
+        return self.target.secrets.filled(secrets)
+
+    async def _link(self, room: Room) -> Link:
         if self.target is not None:
-            return await open_stdio(self.name, self.target, self.info, self.hidden, self.hear)
+            told = await self.told()
+            room.told = marked(told)
+            dressed = replace(self.target, env={**self.target.env, **told, **room.added})
+            hear = _deaf if room.added else self.hear
+            return await open_stdio(self.name, dressed, self.info, self.hidden, hear)
         if self.door is None:
             raise ValueError("neither a program nor a url")
         if self.door.target.transport == "sse":

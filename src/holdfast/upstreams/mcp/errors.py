@@ -9,6 +9,7 @@ IDM-5: nothing happened if nothing was sent, if HTTP says 4xx (but 408, 409, 425
     Lost          it was written, and no answer came          unknown
     Garbage       what came back is no answer                 unknown
     Mismatch      no version of the protocol in common        no effect: it never got further
+    Unallowed     the egress rules say no                     no effect, and none if it is tried again
 """
 
 from typing import Any
@@ -34,6 +35,10 @@ _TO_CODE = {
 
 class Unsent(Exception):
     """Nothing was written."""
+
+
+class Unallowed(Unsent):
+    """The egress rules do not let the gateway connect there."""
 
 
 class Mismatch(Unsent):
@@ -76,6 +81,8 @@ def judged(upstream: str, error: Exception) -> Exception:
     match error:
         case Mismatch():
             return NoEffect(said, Code.VERSION_INCOMPATIBLE)
+        case Unallowed():
+            return NoEffect(f"{said}; nothing was sent", Code.POLICY_VIOLATION)
         case Unsent():
             return NoEffect(f"{said}; nothing was sent", Code.DEPENDENCY_UNAVAILABLE)
         case Refused(code=code) if code == INVALID_PARAMS:

@@ -5,6 +5,8 @@ from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from holdfast.model.peer import Peer
+from holdfast.upstreams.mcp.hidden import Hidden
+from holdfast.upstreams.secrets.opening import Opening
 
 MOST_QUESTIONS = 16
 """Open at once in one exchange: more is a server that does not wait for answers."""
@@ -13,7 +15,7 @@ MOST_QUESTIONS = 16
 class Exchange:
     """One call, and the client behind it."""
 
-    __slots__ = ("_questions", "deaf", "headers", "peer", "principal")
+    __slots__ = ("_questions", "deaf", "headers", "hidden", "opening", "peer", "principal")
 
     def __init__(
         self, peer: Peer | None = None, principal: str = "", headers: Mapping[str, str] | None = None
@@ -22,6 +24,10 @@ class Exchange:
         self.principal = principal
         self.headers = headers
         """Further HTTP headers."""
+        self.opening: Opening | None = None
+        """Secrets that go with it as headers."""
+        self.hidden: Hidden | None = None
+        """What its client may not be shown of what the server says beside the answer."""
         self.deaf = False
         """The client does not take what it is told beside its answer."""
         self._questions: dict[str | int, asyncio.Task[None]] | None = None

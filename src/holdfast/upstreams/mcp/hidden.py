@@ -4,13 +4,18 @@ The values of configured variables and headers, and of a URL's query: a server t
 on its standard error must not put it into our log.
 """
 
+from collections.abc import Iterable
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from holdfast.model.purge import Purge
 from holdfast.model.redaction import scrubbed
 from holdfast.upstreams.mcp.target import HttpTarget, StdioTarget, Target
 
 SHORTEST = 4
 """A value shorter than this is no secret, and is found in every other line."""
+MOST_SECRETS = 64
+"""Secrets of one upstream that are looked for: those of its callers, and of some rotations."""
 LONGEST = 2000
 """Characters of a server's own words that are kept."""
 
@@ -18,7 +23,27 @@ LONGEST = 2000
 class Hidden:
     def __init__(self, values: frozenset[str] = frozenset()) -> None:
         # The longest first, so that a value within another does not leave the rest of it standing.
+        self._fixed = values
         self._values = sorted((v for v in values if len(v) >= SHORTEST), key=len, reverse=True)
+        self._secrets: dict[str, None] = {}
+        """Secrets the server was told while it ran, the last ones last; they leave its answers too."""
+        self._purge: Purge | None = None
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        known = self._secrets
+        for secret in secrets:
+            if secret in known or len(secret) < SHORTEST:
+                continue
+            if len(known) >= MOST_SECRETS:
+                del known[next(iter(known))]
+            known[secret] = None
+            every = {v for v in (*self._fixed, *known) if len(v) >= SHORTEST}
+            self._values = sorted(every, key=len, reverse=True)
+            self._purge = Purge(known, "hidden")
+
+    def purged(self, data: Any) -> Any:
+        """JSON data without the secrets the server was told."""
+        return data if self._purge is None else self._purge.data(data)
 
     def shown_in(self, text: str) -> bool:
         return any(value in text for value in self._values)
@@ -26,6 +51,8 @@ class Hidden:
     def out_of(self, text: str, most: int = LONGEST) -> str:
         """The text without those values, and no longer than `most`."""
         text = text[: 4 * most]
+        if self._purge is not None:
+            text = self._purge.text(text)
         for value in self._values:
             text = text.replace(value, "[hidden]")
         text = scrubbed(text)

@@ -31,6 +31,7 @@ from holdfast.upstreams.mcp.exchange import Exchange
 from holdfast.upstreams.mcp.link import Ending
 from holdfast.upstreams.mcp.protocol import Facts
 from holdfast.upstreams.mcp.sse import Events
+from holdfast.upstreams.secrets.opening import Opening
 
 log = logging.getLogger(__name__)
 
@@ -120,7 +121,7 @@ class LegacyHttp:
         return error.status == 404 and "mcp-session-id" in self._session and not about_call
 
     async def _ask(self, message: dict[str, Any], number: int, about: Exchange) -> dict[str, Any]:
-        response = await self._post(message, about.headers)
+        response = await self._post(message, about.headers, about.opening)
         if (result := plain(response, number)) is not None:
             return result
 
@@ -152,8 +153,12 @@ class LegacyHttp:
         headers = {"accept": "text/event-stream", "last-event-id": last_id}
         return await self._door.get({**self._session, **headers}, self.principal)
 
-    async def _post(self, message: dict[str, Any], more: Mapping[str, str] | None = None) -> Response:
-        response = await self._door.post(wire.encoded(message), self._heading, self.principal, more=more)
+    async def _post(
+        self, message: dict[str, Any], more: Mapping[str, str] | None = None, opening: Opening | None = None
+    ) -> Response:
+        response = await self._door.post(
+            wire.encoded(message), self._heading, self.principal, more=more, opening=opening
+        )
         self.heard += 1
         return response
 

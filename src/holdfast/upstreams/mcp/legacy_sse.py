@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urljoin
 
 from holdfast.model.errors import NoEffect
 from holdfast.upstreams.http.response import Response
@@ -15,7 +14,7 @@ from holdfast.upstreams.mcp import negotiate, wire
 from holdfast.upstreams.mcp.answering import read
 from holdfast.upstreams.mcp.change import Hear
 from holdfast.upstreams.mcp.channel import Channel
-from holdfast.upstreams.mcp.door import Door, Heading, same_origin
+from holdfast.upstreams.mcp.door import Door, Heading, within
 from holdfast.upstreams.mcp.errors import Garbage, Lost, Rejected, Unsent
 from holdfast.upstreams.mcp.exchange import Exchange
 from holdfast.upstreams.mcp.protocol import Facts
@@ -35,7 +34,7 @@ class SseLink:
         self.channel = Channel(self._queue, hear)
         self.over = self.channel.over
         self.in_flight = self.channel.in_flight
-        self._out: asyncio.Queue[tuple[dict[str, Any], Mapping[str, str]]] = asyncio.Queue(BACKLOG)
+        self._out: asyncio.Queue[tuple[dict[str, Any], Exchange]] = asyncio.Queue(BACKLOG)
         self._place: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._tasks: list[asyncio.Task[None]] = []
         self._response: Response | None = None
@@ -73,9 +72,9 @@ class SseLink:
         self._place.cancel()
         return None
 
-    def _queue(self, message: dict[str, Any], headers: Mapping[str, str] | None) -> None:
+    def _queue(self, message: dict[str, Any], about: Exchange | None) -> None:
         try:
-            self._out.put_nowait((message, headers or {}))
+            self._out.put_nowait((message, about or Exchange()))
         except asyncio.QueueFull:
             raise Unsent(f"{BACKLOG} messages wait for it already") from None
 
@@ -92,8 +91,8 @@ class SseLink:
 
     def _take(self, event: Event) -> None:
         if event.name == "endpoint" and not self._place.done():
-            there = urljoin(self._door.url, event.data.decode(errors="replace"))
-            if same_origin(there, self._door.target.url):
+            there = within(self._door.target.url, self._door.url, event.data.decode(errors="replace"))
+            if there is not None:
                 self._place.set_result(there)
             else:
                 self._place.set_exception(Unsent("it wants messages sent to another origin"))
@@ -103,11 +102,16 @@ class SseLink:
 
     async def _write(self, place: str) -> None:
         while True:
-            message, more = await self._out.get()
-            headers = {"content-type": "application/json", **more}
+            message, about = await self._out.get()
+            headers = Heading({"content-type": "application/json", **(about.headers or {})})
             try:
-                response = await self._door.post(wire.encoded(message), Heading(headers), url=place)
-            except (Unsent, Lost, Rejected, NoEffect) as error:
+                response = await self._door.post(
+                    wire.encoded(message), headers, url=place, opening=about.opening
+                )
+            except NoEffect as error:  # this one is not let in; others may be
+                self.channel.fail(message.get("id"), error)
+                continue
+            except (Unsent, Lost, Rejected) as error:
                 self.channel.fail(message.get("id"), error)
                 self.channel.lose(str(error))
                 return

@@ -6,13 +6,14 @@ never ends is cut, and the fault reported.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcp.shared.inbound import find_invalid_x_mcp_header
 
 from holdfast.upstreams.mcp import wire
 from holdfast.upstreams.mcp.errors import METHOD_NOT_FOUND, Garbage, Refused, Rejected
+from holdfast.upstreams.mcp.hidden import Hidden
 from holdfast.upstreams.mcp.link import Link
 
 PAGES = 200
@@ -37,6 +38,20 @@ class Snapshot:
     prompts: tuple[Item, ...] = ()
     faults: tuple[str, ...] = ()
     """What was left out, and why."""
+
+
+def without(found: Snapshot, hidden: Hidden) -> Snapshot:
+    """The offer without secrets the server was told: models read it."""
+    clean = hidden.purged
+    return replace(
+        found,
+        server_info=clean(dict(found.server_info)),
+        instructions=clean(found.instructions),
+        tools=tuple(map(clean, found.tools)),
+        resources=tuple(map(clean, found.resources)),
+        templates=tuple(map(clean, found.templates)),
+        prompts=tuple(map(clean, found.prompts)),
+    )
 
 
 async def taken(link: Link) -> Snapshot:

@@ -78,7 +78,9 @@ class ModernHttp:
             self.in_flight[number] = exchange
         try:
             message = wire.encoded(wire.asked(number, method, params))
-            response = await self._door.post(message, heading, about.principal, more=about.headers)
+            response = await self._door.post(
+                message, heading, about.principal, more=about.headers, opening=about.opening
+            )
             self.heard += 1
             if (result := plain(response, number)) is not None:
                 return result

@@ -9,15 +9,20 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import TypeVar
 
 from mcp.client.auth import OAuthClientProvider
 
+from holdfast.model.egress.rules import Rules
 from holdfast.model.errors import Code, HoldfastError, NoEffect, StoreError
+from holdfast.upstreams.http.guard import Guard
+from holdfast.upstreams.http.outgoing import Outgoing
 from holdfast.upstreams.mcp.oauth_client import Client, OpenUrl, provider
 from holdfast.upstreams.mcp.oauth_flow import Flow, Stuck
 from holdfast.upstreams.mcp.oauth_grant import GATEWAY, Challenge, Grant, Owner, TokenStore
 from holdfast.upstreams.mcp.oauth_kept import Kept, Turns
+from holdfast.upstreams.secrets.opening import Standing
 
 log = logging.getLogger(__name__)
 
@@ -39,13 +44,19 @@ class OAuthAuthorizer:
         client: Client | None = None,
         shared: bool = False,
         open_url: OpenUrl | None = None,
+        outgoing: Outgoing | None = None,
+        secret: Standing | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`open_url` asks a person; None: nobody is there to be asked."""
+        """`open_url` asks a person; None: nobody is there to be asked. Without `outgoing` the authorization
+        server is at the upstream's own origin, at the configured issuer's, or public."""
         self._upstream = upstream
         self._server_url = server_url
         self._client = client or Client()
+        self._secret = secret
         self._machine = self._client.type == "client_credentials"
+        own = Rules(written=(server_url, self._client.issuer or ""))
+        self._outgoing = outgoing or Outgoing(Guard(own, whose=f"upstreams.{upstream}"))
         self._own = shared or self._machine
         self._open_url = open_url
         self._now = now
@@ -141,19 +152,20 @@ class OAuthAuthorizer:
     async def _obtain(self, owner: Owner, grant: Grant, challenge: Challenge) -> Grant:
         """The whole flow, with a person where it needs one."""
         asking = challenge.asking(self._client.scopes)
-        client = provider(self._server_url, self._client, self._usable(grant, asking), self._open_url)
-        await Flow(client).answer(asking)
+        known = await self._known()
+        client = provider(self._server_url, known, self._usable(grant, asking), self._open_url)
+        await Flow(client, self._outgoing).answer(asking)
         return await self._kept.keep(owner, self._made(owner, client, challenge.text), new=True)
 
     async def _refresh(self, owner: Owner, grant: Grant) -> Grant:
         """Before the end: nobody has refused the token yet."""
-        client = provider(self._server_url, self._client, grant, None)
-        return await self._renewal(owner, grant, client, Flow(client).refresh())
+        client = provider(self._server_url, await self._known(), grant, None)
+        return await self._renewal(owner, grant, client, Flow(client, self._outgoing).refresh())
 
     async def _refresh_for(self, owner: Owner, grant: Grant, challenge: Challenge) -> Grant:
         """After a 401: first the SDK looks whether the authorization server is still the same one."""
-        client = provider(self._server_url, self._client, grant, None, renew=True)
-        work = Flow(client).answer(challenge.asking(self._client.scopes))
+        client = provider(self._server_url, await self._known(), grant, None, renew=True)
+        work = Flow(client, self._outgoing).answer(challenge.asking(self._client.scopes))
         renewed = await self._renewal(owner, grant, client, work)
         self._doubted[owner] = renewed.token
         return renewed
@@ -165,13 +177,19 @@ class OAuthAuthorizer:
             await work
         except Stuck as stuck:
             log.warning("upstream %s: the token was not renewed: %s", self._upstream, stuck)
-            if not stuck.passing:
+            if not (stuck.passing or stuck.barred):
                 return await self._kept.keep(owner, grant.ended())
             await self._kept.keep(owner, grant)  # and end the lease
             if grant.alive(self._now()):
                 return grant
             raise
         return await self._kept.keep(owner, self._made(owner, client, grant.challenge).after(grant))
+
+    async def _known(self) -> Client:
+        """The gateway as a client, with its secret as it is now."""
+        if self._secret is None:
+            return self._client
+        return replace(self._client, client_secret=(await self._secret.values())["client_secret"])
 
     def _made(self, owner: Owner, client: OAuthClientProvider, challenge: str) -> Grant:
         context = client.context
@@ -214,6 +232,9 @@ class OAuthAuthorizer:
             if stuck.passing:
                 text = f"upstream {name!r} cannot be signed in to now; try again later"
                 raise NoEffect(text, Code.DEPENDENCY_UNAVAILABLE) from None
+            if stuck.barred:
+                text = f"an egress rule does not let the gateway sign in to {name!r}; the log says why"
+                raise NoEffect(text, Code.POLICY_VIOLATION) from None
             text = f"upstream {name!r} gave no token; the log says why"
             raise NoEffect(text, Code.PERMISSION_DENIED) from None
         except StoreError as error:

@@ -4,16 +4,14 @@ The SDK's client is a generator that wants every request sent, the protected one
 requests are sent, with limits; the protected one is answered with the challenge the upstream gave.
 """
 
-import asyncio
 import logging
 import re
-import ssl
-from functools import cache
 from urllib.parse import urlsplit
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError, OAuthTokenError
 
+from holdfast.upstreams.http.outgoing import NotFetched, Outgoing, Reply
 from holdfast.upstreams.mcp.oauth_grant import Challenge
 
 REQUEST_S = 10.0
@@ -23,16 +21,25 @@ MOST_BYTES = 1 << 20
 PASSING = frozenset({408, 425, 429})
 """Answers that say nothing about the next try, as every 5xx."""
 
+BARRED = (
+    "the egress rules do not let the gateway connect to the authorization server; if it is to be used, "
+    "name it as 'auth.issuer' or list it under 'egress.allow'"
+)
+
 _ERROR = re.compile(r"[a-z_]{1,64}")
+_OURS = frozenset({"host", "content-length", "connection", "accept-encoding", "user-agent"})
+"""Headers that are written by whoever sends."""
 
 
 class Stuck(Exception):
     """The flow did not end with tokens. The text is for whoever runs the gateway: hosts, no secrets."""
 
-    def __init__(self, why: str, *, passing: bool = False) -> None:
+    def __init__(self, why: str, *, passing: bool = False, barred: bool = False) -> None:
         super().__init__(why)
         self.passing = passing
         """It may work later without anybody doing anything."""
+        self.barred = barred
+        """Nobody was asked: the egress rules did not allow it. What is held is as good as before."""
 
 
 class _Quiet(logging.Filter):
@@ -49,8 +56,8 @@ logging.getLogger("mcp.client.auth.oauth2").addFilter(_Quiet())
 class Flow:
     """One run of the SDK's client."""
 
-    def __init__(self, provider: OAuthClientProvider) -> None:
-        self._provider = provider
+    def __init__(self, provider: OAuthClientProvider, outgoing: Outgoing) -> None:
+        self._provider, self._outgoing = provider, outgoing
         self._server_url = provider.context.server_url
         self._last: tuple[int, str] | None = None
 
@@ -71,21 +78,21 @@ class Flow:
 
     async def _run(self, challenge: httpx2.Response | None) -> None:
         try:
-            async with httpx2.AsyncClient(timeout=REQUEST_S, verify=_trusted()) as http:
-                await self._drive(http, challenge)
+            await self._drive(challenge)
         except (OAuthTokenError, OAuthRegistrationError) as error:  # their texts quote whole answers
             what = "registering" if isinstance(error, OAuthRegistrationError) else "asking for a token"
             raise self._stuck(f"{what} failed") from None
         except OAuthFlowError as error:
             text = str(error)
             raise self._stuck("the state came back changed" if text.startswith("State") else text) from None
-        except (httpx2.HTTPError, TimeoutError, OSError) as error:
-            why = f"the authorization server does not answer ({type(error).__name__})"
-            raise Stuck(why, passing=True) from None
+        except NotFetched as error:
+            if error.barred:
+                raise Stuck(BARRED, barred=True) from None
+            raise Stuck(f"the authorization server does not answer ({error})", passing=True) from None
         except ValueError:
             raise self._stuck("the authorization server's answer makes no sense") from None
 
-    async def _drive(self, http: httpx2.AsyncClient, challenge: httpx2.Response | None) -> None:
+    async def _drive(self, challenge: httpx2.Response | None) -> None:
         protected = httpx2.Request("POST", self._server_url)
         flow = self._provider.async_auth_flow(protected)
         try:
@@ -94,22 +101,27 @@ class Flow:
                 if wanted is protected and challenge is not None:
                     answer, challenge = challenge, None
                 else:
-                    answer = await self._send(http, wanted)
+                    answer = await self._send(wanted)
                 wanted = await flow.asend(answer)
         except StopAsyncIteration:
             pass
         finally:
             await flow.aclose()
 
-    async def _send(self, http: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Response:
+    async def _send(self, request: httpx2.Request) -> httpx2.Response:
         if request.url.scheme != "https" and urlsplit(self._server_url).scheme == "https":
             raise OAuthFlowError(f"'{_place(request.url)}' is not https, and the upstream is")
-        async with asyncio.timeout(REQUEST_S):
-            received = await http.send(request, stream=True, follow_redirects=False)
-            try:
-                answer = await _read(received)
-            finally:
-                await received.aclose()
+        body = await request.aread()
+        received = await self._outgoing.ask(
+            request.method,
+            str(request.url),
+            purpose="a sign-in",
+            limit_bytes=MOST_BYTES,
+            deadline_s=REQUEST_S,
+            headers={name: said for name, said in request.headers.items() if name not in _OURS},
+            body=body or (b"" if request.method == "POST" else None),
+        )
+        answer = _answer(received, request)
         self._last = (answer.status_code, _error(answer))
         return answer
 
@@ -123,27 +135,11 @@ class Flow:
         return Stuck(told, passing=status >= 500 or status in PASSING)
 
 
-@cache
-def _trusted() -> ssl.SSLContext:
-    """Made once: it reads every certificate of the machine."""
-    return httpx2.create_ssl_context()
-
-
-async def _read(received: httpx2.Response) -> httpx2.Response:
-    """The answer with its body, which has an end."""
-    body = bytearray()
-    async for chunk in received.aiter_bytes():
-        body += chunk
-        if len(body) > MOST_BYTES:
-            raise OAuthFlowError(
-                f"'{_place(received.request.url)}' answers with more than {MOST_BYTES} bytes"
-            )
-    kept = [(name, value) for name, value in received.headers.items() if name in ("content-type", "location")]
-    answer = httpx2.Response(
-        received.status_code, headers=kept, content=bytes(body), request=received.request
-    )
-    answer.next_request = received.next_request
-    return answer
+def _answer(received: Reply, request: httpx2.Request) -> httpx2.Response:
+    """As the SDK wants it, with nothing in it that the SDK does not read."""
+    told = [(name, received.header(name)) for name in ("content-type", "location")]
+    kept = [(name, value) for name, value in told if value is not None]
+    return httpx2.Response(received.status, headers=kept, content=received.body, request=request)
 
 
 def _error(answer: httpx2.Response) -> str:

@@ -10,7 +10,7 @@ from typing import Generic, Literal, Protocol, TypeVar
 
 from holdfast.upstreams.mcp.backoff import Backoff
 from holdfast.upstreams.mcp.change import Change, Hear
-from holdfast.upstreams.mcp.errors import Unsent
+from holdfast.upstreams.mcp.errors import Unallowed, Unsent
 from holdfast.upstreams.mcp.hidden import Hidden
 from holdfast.upstreams.mcp.link import Ending
 
@@ -49,7 +49,7 @@ class Owner(Generic[L]):
         self._turn = asyncio.Event()
         """Set when an attempt to connect has come to an end, either way."""
         self._failed = 0
-        self._closed = False
+        self._closed = self._barred = False
         self._again_at = 0.0
         self.state: State = "connecting"
         self.live: L | None = None
@@ -77,7 +77,7 @@ class Owner(Generic[L]):
         far = self._again_at - asyncio.get_running_loop().time() > PATIENCE_S
         if not far and await self.turn() and self.live is not None:
             return self.live
-        raise Unsent(self.last_error or "it is down")
+        raise (Unallowed if self._barred else Unsent)(self.last_error or "it is down")
 
     async def turn(self) -> bool:
         """Wait until it is ready, or the next attempt to connect has failed; whether it is ready."""
@@ -137,7 +137,7 @@ class Owner(Generic[L]):
         said = self._hidden.out_of(str(error) or type(error).__name__)
         if said != self.last_error:
             log.warning("upstream %r is down: %s", self._name, said)
-        self.last_error = said
+        self.last_error, self._barred = said, isinstance(error, Unallowed)
 
     async def close(self) -> None:
         self._closed = True

@@ -73,6 +73,8 @@ async def tell(exchange: Exchange, method: str, params: dict[str, Any] | None) -
         if not peer.progress:
             return
         params = {name: value for name, value in (params or {}).items() if name != "progressToken"}
+    if exchange.hidden is not None:
+        params = exchange.hidden.purged(params)
     try:
         async with asyncio.timeout(TELL_S):
             await peer.tell(method, params)
@@ -100,6 +102,8 @@ async def answered(message: dict[str, Any], exchange: Exchange | None) -> dict[s
     if exchange is None or exchange.peer is None:
         said = "no single client has calls in flight here, so nobody can be asked"
         return {**head, "error": {"code": INVALID_REQUEST, "message": said}}
+    if exchange.hidden is not None:
+        params = exchange.hidden.purged(params)
     try:
         result = await exchange.peer.ask(method, params if isinstance(params, dict) else None)
     except Unanswerable as error:

@@ -12,6 +12,7 @@ from holdfast.model.errors import NoEffect
 from holdfast.model.peer import Peer, Unanswerable
 from holdfast.upstreams.mcp.answers import unfinished
 from holdfast.upstreams.mcp.errors import Garbage
+from holdfast.upstreams.mcp.hidden import Hidden
 from holdfast.upstreams.mcp.relay import QUESTIONS
 
 ROUNDS = 10
@@ -23,16 +24,16 @@ Again = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 async def finished(
-    again: Again, params: dict[str, Any], result: dict[str, Any], peer: Peer
+    again: Again, params: dict[str, Any], result: dict[str, Any], peer: Peer, hidden: Hidden
 ) -> dict[str, Any]:
-    """The server's last word, once the client has answered everything."""
+    """The server's last word, once the client has answered everything; it is asked nothing `hidden`."""
     pause = PAUSE_S
     for _ in range(ROUNDS):
         if not unfinished(result):
             return result
         more: dict[str, Any] = {}
         if questions := result.get("inputRequests"):
-            more["inputResponses"] = await _responses(questions, peer)
+            more["inputResponses"] = await _responses(hidden.purged(questions), peer)
         else:
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_S)

@@ -32,8 +32,10 @@ from holdfast.upstreams.mcp.link import Link
 from holdfast.upstreams.mcp.listing import Snapshot
 from holdfast.upstreams.mcp.mirror import Mirror
 from holdfast.upstreams.mcp.owner import Owner, State
+from holdfast.upstreams.mcp.processes import Processes, Room, marked
 from holdfast.upstreams.mcp.protocol import client
 from holdfast.upstreams.mcp.target import HttpTarget, StdioTarget, Target
+from holdfast.upstreams.secrets.opening import InjectedOpening
 
 HTTP_CONNECT_S = 3 * defaults.CONNECT_S
 """To connect, to ask for the version, and to ask again in the older way."""
@@ -62,7 +64,8 @@ class McpUpstream:
         self.name, self.target, self.concurrency = name, target, concurrency
         self.on_change = on_change
         """Told of every change, from within the event loop: it returns at once and raises nothing."""
-        self.personal = isinstance(target, HttpTarget) and target.auth is not None
+        auth = target.auth if isinstance(target, HttpTarget) else None
+        self.personal = auth is not None
         """Whether it knows who asks: what it tells one principal is not for another."""
         self._hidden, self._mirror = hidden(target), Mirror()
         self._door = Door(target, self._hidden) if isinstance(target, HttpTarget) else None
@@ -76,16 +79,28 @@ class McpUpstream:
             backoff=backoff or Backoff(),
             subscribed=set(),
         )
-        at_most = defaults.STDIO_READ_S if self._door is None else HTTP_CONNECT_S
-        self._owner: Owner[Connection] = Owner(
-            name,
-            self._connecting.connect,
-            connect_s=connect_s or at_most,
+        self._connect_s = connect_s or (defaults.STDIO_READ_S if self._door is None else HTTP_CONNECT_S)
+        self._processes = Processes(self._furnished)
+        self._first = self._processes.room()
+        self._missed = 0
+
+    @property
+    def _owner(self) -> Owner[Connection]:
+        return self._first.owner
+
+    def _furnished(self, room: Room) -> Owner[Connection]:
+        def hear(change: Change) -> None:
+            if room is self._first:
+                self._changed(change)
+
+        return Owner(
+            self.name,
+            lambda: self._connecting.connect(room),
+            connect_s=self._connect_s,
             backoff=self._connecting.backoff,
             hidden=self._hidden,
-            hear=self._changed,
+            hear=hear,
         )
-        self._missed = 0
 
     # its life
 
@@ -122,28 +137,69 @@ class McpUpstream:
 
     async def close(self) -> None:
         await self._owner.close()
+        await self._processes.close()
         if self._door is not None:
             await self._door.close()
 
     # a call
 
     async def invoke(self, attempt: Attempt) -> Answer:
+        if self._told_nothing and not attempt.credentials:
+            return await self._called(attempt, self._owner)
+        try:
+            room = await self._room(attempt)
+        except _FAILURES as error:
+            raise judged(self.name, self._cleaned(error)) from None
+        async with self._processes.within(room) as owner:
+            return await self._called(attempt, owner)
+
+    @property
+    def _told_nothing(self) -> bool:
+        """Its process gets no secret with its environment."""
+        return not isinstance(self.target, StdioTarget) or self.target.secrets is None
+
+    async def _room(self, attempt: Attempt) -> Room:
+        """The room for a call, with the secrets as they are now; raises NoEffect where they cannot be had."""
+        added = tuple(one for one in attempt.credentials if one.credential.place == "env")
+        self._hidden.learn(one.secret.text for one in attempt.credentials)
+        if self._door is not None:
+            if added:
+                raise NoEffect(f"upstream {self.name!r} is no program here, and the contract adds a variable")
+            return self._first
+        told = marked(await self._connecting.told())
+        if added:
+            return self._processes.beside(added, told)
+        if not self._first.suits(told):
+            before, self._first = self._first, self._processes.room()
+            self._processes.leave(before)
+        return self._first
+
+    async def _called(self, attempt: Attempt, owner: Owner[Connection]) -> Answer:
         peer, over_http = attempt.peer, self._door is not None
         exchange = Exchange(peer, whose(attempt.tenant, attempt.principal) if self.personal else "")
+        exchange.hidden = self._hidden
         try:
-            connection = self._owner.present or await self._owner.usable()
+            connection = owner.present or await owner.usable()
             link = connection.plainly(peer) or await connection.carrier(exchange)
             modern = link.facts.modern
             wanted = asking(attempt, self._mirror.headers if modern and over_http else None)
             if wanted.headers is not None:
                 exchange.headers = self._sendable(wanted.headers)
+            if attempt.credentials:
+                exchange.opening = self._opening(attempt)
             if peer is None or not modern:
                 result = await link.request(wanted.method, wanted.params, exchange)
             else:
                 result = await self._in_rounds(link, wanted, exchange, peer)
-            return answered(wanted.method, result, self._hidden)
+            return answered(wanted.method, self._hidden.purged(result), self._hidden)
         except _FAILURES as error:
             raise judged(self.name, self._cleaned(error)) from None
+
+    def _opening(self, attempt: Attempt) -> InjectedOpening | None:
+        headers = [one for one in attempt.credentials if one.credential.place == "header"]
+        if headers and self._door is None:
+            raise NoEffect(f"upstream {self.name!r} has no headers, and the contract puts a secret into one")
+        return InjectedOpening(headers) if headers else None
 
     def _sendable(self, headers: Mapping[str, str]) -> Mapping[str, str]:
         if self._door is None:
@@ -164,7 +220,7 @@ class McpUpstream:
         async def again(more: dict[str, Any]) -> dict[str, Any]:
             return await link.request(wanted.method, more, exchange)
 
-        return await rounds.finished(again, wanted.params, result, peer)
+        return await rounds.finished(again, wanted.params, result, peer, self._hidden)
 
     # what the gateway itself wants to know
 
@@ -174,7 +230,8 @@ class McpUpstream:
         """Any request, in the gateway's own name; raises the errors of `errors`, or TimeoutError."""
         try:
             async with asyncio.timeout(timeout_s):
-                return await (await self._owner.usable()).link.request(method, params)
+                found = await (await self._owner.usable()).link.request(method, params)
+                return dict(self._hidden.purged(found))
         except _FAILURES as error:
             raise self._cleaned(error) from None
 
@@ -183,6 +240,7 @@ class McpUpstream:
         try:
             async with asyncio.timeout(timeout_s):
                 found = await listing.taken((await self._owner.usable()).link)
+                found = listing.without(found, self._hidden)
         except _FAILURES as error:
             raise self._cleaned(error) from None
         self._mirror.learn(found.tools)
@@ -246,5 +304,6 @@ class McpUpstream:
         error.args = (self._hidden.out_of(str(error)),)
         if isinstance(error, Refused):
             error.message = self._hidden.out_of(error.message)
-            error.data = None if self._hidden.shown_in(str(error.data)) else error.data
+            told = self._hidden.purged(error.data)
+            error.data = None if self._hidden.shown_in(str(told)) else told
         return error

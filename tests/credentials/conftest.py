@@ -1,0 +1,5 @@
+"""What do these tests start with?"""
+
+from tests.lifecycle.conftest import open_gateway, store, world
+
+__all__ = ["open_gateway", "store", "world"]
