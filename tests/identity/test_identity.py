@@ -201,6 +201,18 @@ def test_where_a_secret_is_set_roles_need_it() -> None:
 
 
 @requirement("APR-2")
+def test_a_secret_nobody_set_gives_an_agent_nothing() -> None:
+    keyed = Keyed()
+    said = {"X-Holdfast-Approver-Secret": "anything"}
+    assert keyed.identity.authenticate(keyed.headers("bot", **said)).roles == set()
+    assert keyed.identity.authenticate(keyed.headers("alice", **said)).roles == {"operator"}
+    assert keyed.identity.at_terminal(key=keyed.plain["bot"], secret="anything").roles == set()
+    identity = local(person("alice", roles=frozenset(["operator"])))
+    by_name = {"X-Holdfast-User": "alice", "X-Holdfast-Agent": "bot"}
+    assert identity.authenticate({**by_name, **said}).roles == set()
+
+
+@requirement("APR-2")
 def test_own_consent_is_had_only_where_an_agent_cannot_stand_in() -> None:
     identity = local(person("alice", roles=frozenset(["user", "operator"])))
     assert "user" not in identity.authenticate({}).roles
@@ -293,7 +305,7 @@ def test_a_minted_entry_works_in_the_configuration() -> None:
 
 
 @requirement("AUT-4")
-def test_who_somebody_is_can_be_remembered_until_a_scope_ends_and_with_a_key_not_at_all() -> None:
+def test_who_somebody_is_can_be_remembered_until_a_scope_or_their_key_ends() -> None:
     alice = Person(name="alice", grants=(Grant("a"), Grant("b", "bob", expires_at=10.0)))
     identity = Identity.local([alice, person("carol", "a")], os_user="alice", now=lambda: 0.0)
     standing = identity.standing({})
@@ -301,4 +313,4 @@ def test_who_somebody_is_can_be_remembered_until_a_scope_ends_and_with_a_key_not
     assert identity.standing({"X-Holdfast-User": "carol"}).until == math.inf
     keyed = Keyed()
     standing = keyed.identity.standing(keyed.headers("bot"))
-    assert (standing.principal.agent, standing.until) == ("bot", -math.inf)
+    assert (standing.principal.agent, standing.until) == ("bot", 100.0)

@@ -145,3 +145,29 @@ def test_a_pattern_that_is_required_needs_all_of_it() -> None:
     assert covers(["orders:**"], "orders:*")
     assert not covers(["orders:read"], "orders:*")
     assert not covers(["orders:*"], "orders:**")
+
+
+@requirement("AUT-5")
+def test_what_patterns_cost_is_bounded_whoever_wrote_them() -> None:
+    """Each of these took minutes, or more than the stack holds, when every way to read them was tried."""
+    assert not within("a" * 200, "*a" * 100 + "b")
+    assert within("a" * 200, "*a" * 100)
+    assert covers(["files/**"], "files/" + "a/" * 2000 + "a")
+    left = frozenset(f"x{i}:*:*" for i in range(64))
+    right = frozenset(f"*:y{i}:*" for i in range(64))
+    assert 0 < len(intersect(left, right)) <= 64
+    crossing = [frozenset(f"**:{':'.join([word] * 12)}:{i}:**" for i in range(64)) for word in "ab"]
+    met = intersect(*crossing)
+    assert all(covers(side, pattern) for pattern in met for side in crossing)
+
+
+@requirement("AUT-5")
+def test_a_set_that_meets_a_wider_one_is_kept_whole() -> None:
+    held = frozenset(f"service{i}:read" for i in range(500))
+    assert intersect(held, frozenset(["**"])) == held
+    assert intersect(held, frozenset(f"service{i}:*" for i in range(400))) < held
+
+
+def test_a_pattern_has_so_many_words_and_no_more() -> None:
+    assert check(":".join("a" * 16)) is None
+    assert "words" in str(check(":".join("a" * 17)))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from holdfast import Effect, Floor, Undo, tool
+from holdfast.model.vocabulary import DataClass
 
 WRITE: Final[Any] = {
     "undo": Undo.EXACT,
@@ -79,7 +80,7 @@ async def slow(name: str) -> dict[str, str]:
     return _happen(name)
 
 
-@tool(effect=Effect.LOW_RISK_INTERNAL, probe=PROBE, **WRITE)
+@tool(effect=Effect.LOW_RISK_INTERNAL, probe=PROBE, labels=["looked-up"], **WRITE)
 async def probed(name: str) -> dict[str, str]:
     """Let something happen that can be looked up afterwards.
 
@@ -102,4 +103,14 @@ async def grave(name: str) -> dict[str, str]:
     return _happen(name)
 
 
-TOOLS = [seen, plain, slow, probed, grave]
+@tool(effect=Effect.READ_ONLY, data_class=DataClass.CONFIDENTIAL)
+async def confidential(name: str) -> dict[str, str]:
+    """Read what must not get out.
+
+    Args:
+        name: What it is called.
+    """
+    return {"name": name}
+
+
+TOOLS = [seen, plain, slow, probed, grave, confidential]

@@ -90,6 +90,9 @@ class _People:
     def holders(self, tenant: str, role: str) -> frozenset[str]:
         return self.roles.get(role, frozenset())
 
+    def operated(self, tenant: str) -> bool:
+        return bool(self.holders(tenant, "operator"))
+
 
 @asynccontextmanager
 async def town(engine: str, folder: Path) -> AsyncIterator[Town]:

@@ -1,18 +1,23 @@
 """Is what the gates staged written with the claim, or not at all?"""
 
 import asyncio
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from holdfast.model.approval import Approval
 from holdfast.model.call import Principal
 from holdfast.model.errors import Code
-from holdfast.model.stage import TakeRate, UseGrant
+from holdfast.model.limits import Amount, Bucket, Kind, Limit, Per
+from holdfast.model.stage import ReserveBudget, Stage, TakeRate, UseGrant, UseRule
+from holdfast.model.standing import Rule
 from holdfast.model.vocabulary import State
 from holdfast.ports import Begun, Denied
 from tests.requirements import requirement
-from tests.stores.calls import BOB, LOOK, OTHER_TENANT, PAY_2, make_call
-from tests.stores.world import World, ref_of
+from tests.stored import ALL, place, rows, stored
+from tests.stores.calls import BOB, LOOK, OTHER_TENANT, PAY_2, make_call, observed
+from tests.stores.world import Surroundings, World, ref_of
 
 
 async def is_used(world: World, granted: Approval) -> bool:
@@ -21,6 +26,21 @@ async def is_used(world: World, granted: Approval) -> bool:
     return found.used
 
 
+RULE = Rule(
+    tenant="default",
+    id="rul_1",
+    tool="bank.pay",
+    upstream="bank",
+    contract_digest="d",
+    principals="*/*",
+    arguments={},
+    need={"operator": 1},
+    made_by="olga",
+    note="",
+    at=0.0,
+    expires_at=0.0,
+    approval_id="",
+)
 RATE = ("limits", TakeRate("tool:pay", 5, 10.0))
 
 
@@ -158,6 +178,41 @@ async def test_neither_an_unanswered_nor_an_old_question_is_a_grant(world: World
     await world.clock.advance(600.0)
     assert "it has expired" in (await world.refused(call)).message
     assert (await world.look(call)).state is State.HELD
+
+
+@requirement("APR-9", "POL-4", "DEC-1")
+@pytest.mark.parametrize("kind", ALL)
+async def test_claims_and_their_ends_do_not_wait_for_each_other_over_a_rule_and_a_budget(
+    kind: str, tmp_path: Path
+) -> None:
+    around = Surroundings()
+    clock, bucket = around.clock, Bucket(per=Per.TENANT, kind=Kind.WRITE, subject="default")
+    staged: list[tuple[str, Stage]] = [
+        ("approval", UseRule("rul_1")),
+        ("limits", ReserveBudget(bucket, Amount(1), Limit(calls=100))),
+    ]
+    async with (
+        place(kind, tmp_path),
+        stored(kind, tmp_path, clock, boot=around.boot, workers=around.workers) as store,
+    ):
+        asked = await store.approvals.ask(make_call(clock, "q"), {"operator": 1}, {"action": "pay"})
+        await store.rules.add(replace(RULE, approval_id=asked.id, expires_at=clock.now() + 1e6))
+
+        async def run(n: int) -> None:
+            for turn in range(3):
+                call = make_call(clock, f"k-{n}-{turn}", stage=staged)
+                begun = await store.ledger.begin(call)
+                assert isinstance(begun, Begun)
+                call.operation = begun.operation
+                assert await store.ledger.finish(call, observed(call), State.NO_EFFECT)
+
+        await asyncio.gather(*(run(n) for n in range(16)))
+        rule, [account] = await store.rules.get("default", "rul_1"), await store.ledger.budgets("default")
+    assert rule is not None
+    assert (rule.used, account.taken) == (0, Amount(wall_ms=account.taken.wall_ms))
+    if kind == "postgres":
+        met = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+        assert rows(kind, tmp_path, met) == [(0,)]
 
 
 @requirement("PPL-4")

@@ -12,7 +12,7 @@ from holdfast.model.approval import Approval, Need
 from holdfast.model.call import Call, Principal
 from holdfast.model.operation import Operation, OperationRef
 from holdfast.model.vocabulary import State
-from holdfast.ports import Approvals, Begun, Controls, Denied, Ledger, Secrets, Settlement, Taken
+from holdfast.ports import Approvals, Begun, Controls, Denied, Labels, Ledger, Secrets, Settlement, Taken
 from holdfast.records.chain import Record
 from holdfast.stores.memory import MemoryStore
 from holdfast.testing import ManualClock
@@ -55,6 +55,7 @@ class World:
     ledger: Ledger
     approvals: Approvals
     controls: Controls
+    labels: Labels
     secrets: Secrets
     clock: ManualClock
     boot: ManualBoot
@@ -136,6 +137,7 @@ async def open_world(kind: str, folder: Path, around: Surroundings | None = None
             store.ledger,
             store.approvals,
             store.controls,
+            store.labels,
             store.secrets,
             it.clock,
             it.boot,

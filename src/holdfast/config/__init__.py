@@ -8,7 +8,8 @@ who writes `audit:` must not believe that it is kept.
 
 from holdfast.config.auth import Agent, Auth, Held, Key, Person
 from holdfast.config.load import load, parse
-from holdfast.config.tree import Approvals, Config, Limits, is_loopback
+from holdfast.config.section import is_loopback
+from holdfast.config.tree import Approvals, Config, Limits
 from holdfast.config.upstream import McpAuth, McpServer, Upstream
 
 __all__ = [

@@ -17,11 +17,16 @@ SHAPES = {
     "base_url": "write 'https://host'",
     "endpoint": "write 'http://host:4318'; a credential goes into OTEL_EXPORTER_OTLP_HEADERS",
     "functions": "write 'module:object'",
+    "token": "write 'file:PATH' or 'env:NAME'",
+    "token_url": "write 'https://host/token'",
+    "address": "write 'https://host:8200'",
+    "env": "use letters, digits and '_'",
+    "secrets": "use letters, digits and '.', '_', '-', at most 64",
     "url": "write 'https://host/mcp'; a credential goes into 'headers' or 'auth'",
     "prefix": "use letters, digits, '_' and '-', at most 32",
     "store_key": "write 'file:PATH' or 'env:NAME'",
     "key": "write 'file:PATH' or 'env:NAME'",
-    "hash": "paste what 'holdfast keys create' printed",
+    "hash": "paste what 'holdfast keys create --for-config' printed",
     "id": "use 4 to 32 small letters and digits",
     "upstreams": "use small letters, digits and '-', at most 32",
 }
@@ -92,6 +97,9 @@ def _faults(detail: ErrorDetails, place: Place) -> Iterator[Fault]:
             said = context["error"].args[0]
             inner = said if isinstance(said, list) else [Fault((), str(said))]
             yield from (Fault((*place, *fault.place), fault.text) for fault in inner)
+        case "too_short":
+            if not given:  # else what was wrong with each is said at its place
+                yield Fault(place, "must not be empty")
         case "model_type" | "dict_type" | "model_attributes_type":
             yield Fault(place, f"must be a mapping of keys, not {kind(given)}")
         case _:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from holdfast.config.explain import explain, kind
 from holdfast.config.place import Fault, Place, like
+from holdfast.config.references import misplaced
 from holdfast.config.tree import Config
 from holdfast.config.unbuilt import without_unbuilt
 from holdfast.model.errors import ConfigError
@@ -95,7 +96,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _expand(node: Any, here: Place, environ: Mapping[str, str], faults: list[Fault]) -> Any:
-    """`${NAME}` becomes the variable's value; `$${NAME}` stays as `${NAME}`."""
+    """`${NAME}` becomes the variable's value; `$${NAME}` stays as `${NAME}`, `${secret:NAME}` for later."""
     match node:
         case Mapping():
             return {str(k): _expand(v, (*here, str(k)), environ, faults) for k, v in node.items()}
@@ -108,6 +109,8 @@ def _expand(node: Any, here: Place, environ: Mapping[str, str], faults: list[Fau
                 name for escaped, name in VARIABLE.findall(node) if not escaped and name not in environ
             ]
             faults += [Fault(here, f"environment variable {name!r} is not set; set it") for name in missing]
+            if "${secret:" in node and (fault := misplaced(here, node)) is not None:
+                faults.append(fault)
             return VARIABLE.sub(lambda m: m[0][1:] if m[1] else environ.get(m[2], m[0]), node)
         case _:
             return node

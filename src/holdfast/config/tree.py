@@ -3,7 +3,6 @@
 The docstring below a key is its line in `docs/reference/config.md`; a test compares them.
 """
 
-import ipaddress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -11,7 +10,11 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field, PrivateAttr, StringConstraints, model_validator
 
 from holdfast.config.auth import Auth
-from holdfast.config.section import Name, Namespace, Scope, Section, Trust
+from holdfast.config.egress import Egress
+from holdfast.config.place import Fault
+from holdfast.config.references import unresolved
+from holdfast.config.secrets import Secret, SecretName
+from holdfast.config.section import Name, Namespace, Scope, Section, Trust, is_loopback
 from holdfast.config.upstream import Upstream
 from holdfast.model import defaults
 from holdfast.model.errors import ConfigError
@@ -51,10 +54,10 @@ class BudgetLimit(Section):
 
 
 class RateLimits(Section):
-    per: Literal["tool", "tenant", "principal"]
-    """Whose calls are counted together; `tool`: everybody's calls of one tool."""
+    per: Literal["tool", "tenant", "principal", "credential"]
+    """Whose calls count together; `tool`: everybody's of one tool; `credential`: all with one secret."""
     match: Annotated[str, StringConstraints(min_length=1, max_length=128)] = "*"
-    """Which tools, such as `shop.refund` or `shop.*`."""
+    """Which tools, such as `shop.refund` or `shop.*`; with `per: credential`, which secrets."""
     calls: float = Field(gt=0)
     """So many calls"""
     per_s: float = Field(gt=0)
@@ -94,6 +97,8 @@ class Mcp(Section):
     """With more tools than this, clients are shown the pinned ones and three to find the others with."""
     pinned: tuple[Annotated[str, StringConstraints(min_length=1, max_length=128)], ...] = ()
     """Tools that are always shown, such as `shop.refund` or `shop.*`."""
+    plans: bool = False
+    """Offer `propose_plan` to clients that may call what people must approve: one question for many calls."""
 
 
 def _word(value: Any) -> Any:
@@ -138,11 +143,22 @@ class Audit(Section):
     """What is different for a tenant."""
 
 
+class PolicyReview(Section):
+    required: bool = False
+    """Promote only what somebody has tried on recorded calls, with `holdfast policy diff --accept`."""
+    days: float = Field(default=defaults.REVIEW_DAYS, gt=0)
+    """How many days of calls it must have been tried on."""
+
+
 class Facts(Section):
     residency: str | None = None
     """Where this gateway's callers may keep data; policies read it as `context.residency`."""
     jurisdiction: str | None = None
     """Whose law holds for its callers; policies read it as `context.jurisdiction`."""
+
+
+OWN = "holdfast"
+"""Elevations, rules and plans are asked about under this namespace: no upstream may answer to it."""
 
 
 class Config(Section):
@@ -156,6 +172,8 @@ class Config(Section):
     """`dev`, `staging` or `prod`."""
     upstreams: dict[Namespace, Upstream] = {}
     """Where tools live, by namespace."""
+    secrets: dict[SecretName, Secret] = {}
+    """The gateway's own secrets, by the name contracts and `${secret:NAME}` call them."""
     auth: Auth = Auth()
     """Who may call."""
     limits: Limits = Limits()
@@ -168,6 +186,10 @@ class Config(Section):
     """The file that keeps what imported tools looked like when they were accepted."""
     policies: Annotated[str, StringConstraints(min_length=1)] | None = None
     """The folder of `.cedar` files; promoted at the first start, later by `holdfast policy promote`."""
+    egress: Egress = Egress()
+    """Where the gateway may connect to."""
+    policy_review: PolicyReview = PolicyReview()
+    """What must be looked at before policies are put in force."""
     facts: Facts = Facts()
     """What policies may know about this gateway."""
     telemetry: Telemetry = Telemetry()
@@ -182,6 +204,15 @@ class Config(Section):
     """Version specs by tool, such as `shop.refund: ^2.0.0`."""
     base_url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$")] | None = None
     """Where people reach this gateway, for links; the address served when left out."""
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "Config":
+        wrong = list(unresolved(self.secrets, self.upstreams))
+        if OWN in self.upstreams:
+            wrong.append(Fault(("upstreams", OWN), f"{OWN!r} names the gateway's own; choose another name"))
+        if wrong:
+            raise ValueError(wrong)
+        return self
 
     _folder: Path = PrivateAttr(default_factory=Path.cwd)
     _source: str = PrivateAttr(default="config")
@@ -229,12 +260,3 @@ class Config(Section):
                 f"auth.mode 'local' serves this machine only, not {host!r}; use --host 127.0.0.1, "
                 "or set auth.mode to 'api_key' and make keys with 'holdfast keys create'"
             )
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False

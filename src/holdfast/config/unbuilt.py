@@ -7,10 +7,6 @@ from holdfast.config.place import Fault, Place, like
 
 NOT_BUILT: dict[str, tuple[str | None, str]] = {
     # path (`*` is any name): the value that is not built yet (None: no value is), and what to do instead
-    "auth.mode": ("jwt", "use 'local' or 'api_key'"),
-    "auth.issuer": (None, "remove it"),
-    "auth.audience": (None, "remove it"),
-    "auth.jwks_url": (None, "remove it"),
     "upstreams.*.http": (None, "remove it"),
     "upstreams.*.grpc": (None, "remove it"),
     "upstreams.*.timeout": (None, "set 'timeout_ms' on the tools instead"),

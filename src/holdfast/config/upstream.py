@@ -4,21 +4,29 @@ The docstring below a key is its line in `docs/reference/config.md`; a test comp
 """
 
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, StringConstraints, model_validator
 
+from holdfast.config.egress import Egress, clear_host
 from holdfast.config.place import Fault
 from holdfast.config.section import Section
 from holdfast.model import defaults
 
 
 class McpAuth(Section):
-    type: Literal["oauth", "client_credentials"]
-    """`oauth`: people sign in with `holdfast login`; `client_credentials`: the gateway has an account."""
+    type: Literal["oauth", "client_credentials", "token_exchange"]
+    """`oauth`: by `holdfast login`; `client_credentials`: the gateway's own; `token_exchange`: RFC 8693."""
     client_id: str | None = None
     """As registered there; the gateway registers itself when left out."""
     client_secret: str | None = Field(default=None, repr=False)
-    """Its secret, as `${NAME}`."""
+    """Its secret, as `${secret:NAME}`, or `${NAME}` for one that is read once."""
+    token_url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s/?#@]+(/[^\s?#]*)?$")] | None = None
+    """Where `token_exchange` changes what the gateway says of a caller into a token for this upstream."""
+    audience: str | None = None
+    """Whom that token is for, in the token server's words."""
+    resource: str | None = None
+    """The resource it is for (RFC 8707); the upstream's `url` when neither this nor `audience` is given."""
     issuer: str | None = None
     """The only authorization server that may see id and secret; the first one that did when left out."""
     client_metadata_url: str | None = None
@@ -29,6 +37,23 @@ class McpAuth(Section):
     """The loopback port a sign-in comes back to; any free one when 0."""
     shared: bool = False
     """One sign-in for every caller, instead of one for each."""
+
+    @model_validator(mode="after")
+    def _of_its_type(self) -> "McpAuth":
+        exchanges = self.type == "token_exchange"
+        foreign = _SIGNED_IN if exchanges else _EXCHANGED
+        other = "'oauth' and 'client_credentials'" if exchanges else "'token_exchange'"
+        odd = sorted(foreign & self.model_fields_set)
+        wrong = [Fault((name,), f"is for {other}; remove it") for name in odd]
+        if exchanges and self.token_url is None:
+            wrong.append(Fault(("token_url",), "is required; add it"))
+        if wrong:
+            raise ValueError(wrong)
+        return self
+
+
+_SIGNED_IN = frozenset({"issuer", "client_metadata_url", "redirect_port", "shared"})
+_EXCHANGED = frozenset({"token_url", "audience", "resource"})
 
 
 class McpServer(Section):
@@ -53,6 +78,8 @@ class McpServer(Section):
     def _one_way(self) -> "McpServer":
         if (self.command is None) == (self.url is None):
             raise ValueError("name either 'command' or 'url'")
+        if self.url is not None:
+            clear_host(urlsplit(self.url).hostname or "")
         given = self.model_fields_set
         foreign = (
             {"url", "headers", "transport", "auth"} if self.url is None else {"command", "args", "env", "cwd"}
@@ -76,6 +103,8 @@ class Upstream(Section):
     """The overlay file that says what imported tools really do."""
     concurrency: int = Field(default=defaults.UPSTREAM_CONCURRENCY, ge=1)
     """Calls in flight at this upstream at once."""
+    egress: Egress | None = None
+    """Where the gateway may connect to for this upstream; as `egress` below the root says when left out."""
     residency: str | None = None
     """Where this upstream keeps its data, such as `eu`; policies read it as `resource.residency`."""
     jurisdiction: str | None = None
@@ -85,6 +114,9 @@ class Upstream(Section):
     def _one_kind(self) -> "Upstream":
         if (self.functions is None) == (self.mcp is None):
             raise ValueError("name either 'functions' or 'mcp'")
+        if self.egress is not None and (self.mcp is None or self.mcp.url is None):
+            why = "is for servers with a 'url'; what a program or a function connects to is not seen here"
+            raise ValueError([Fault(("egress",), f"{why}; remove it")])
         imported = {"trust_annotations", "contracts"}
         if self.mcp is None and (wrong := sorted(imported & self.model_fields_set)):
             raise ValueError([Fault((name,), "is for imported tools; remove it") for name in wrong])

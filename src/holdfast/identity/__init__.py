@@ -5,9 +5,21 @@
 """
 
 from holdfast.identity.build import build
+from holdfast.identity.credential import Claim, Reader, Unauthenticated
 from holdfast.identity.grants import Grant
-from holdfast.identity.identity import Identity, Unauthenticated
+from holdfast.identity.identity import Identity
 from holdfast.identity.keys import mint
 from holdfast.identity.people import Agent, Key, Person
 
-__all__ = ["Agent", "Grant", "Identity", "Key", "Person", "Unauthenticated", "build", "mint"]
+__all__ = [
+    "Agent",
+    "Claim",
+    "Grant",
+    "Identity",
+    "Key",
+    "Person",
+    "Reader",
+    "Unauthenticated",
+    "build",
+    "mint",
+]

@@ -45,6 +45,17 @@ class Principal:
     """What can be taken back from it: `key:ID`, `grant:ID`, `token:JTI`. Claims look at each."""
 
     @cached_property
+    def revocable(self) -> tuple[str, ...]:
+        """What it rests on, as it is looked up: no tenant takes back what another one gave."""
+        return tuple([f"{self.tenant}/{name}" for name in self.rests_on])
+
+    @property
+    def handed_on(self) -> bool:
+        """Whether the chain of those who act says more than the agent's name."""
+        act = self.act
+        return bool(act) and (len(act) > 1 or act[0] != self.agent)
+
+    @cached_property
     def id(self) -> str:
         """User and agent, never a token or a session; unambiguous whatever they contain."""
         return f"{quote(self.user, safe='@.-')}/{quote(self.agent, safe='@.-')}"
@@ -66,6 +77,8 @@ class Proposal(NamedTuple):
     approval_token: str | None = None
     plan_token: str | None = None
     """What a preview promised: the call runs only while that still holds (APR-6)."""
+    plan: str | None = None
+    """An approved plan this call is a step of (APR-8); one that fits is found without."""
     release: str | None = None
     """Who proposes the call again once it is approved, `caller` or `gateway`; None: as configured."""
     preview: bool = False
@@ -101,6 +114,14 @@ class Decision(NamedTuple):
     """The ids of the policies that decided."""
     facts: Mapping[str, Any] | None = None
     """What was judged, as JSON data: enough to judge the same call again, and no marked field (CON-6)."""
+    redact: tuple[str, ...] = ()
+    """Parts of the result that nobody is shown, as JSON Pointers."""
+    verify: tuple[str, ...] = ()
+    """How the effect must be shown to have happened: `postconditions`, `probe`."""
+    wants_labels: bool = False
+    """A policy looks at what the caller has seen, and `call.labels` is not set: read them, and ask again."""
+    alert: tuple[str, ...] = ()
+    """Security events that policy wants told of this call."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -131,6 +152,8 @@ class Call:
     dispatched_at: float | None = None
     attempts: int = 0
     misfit: bool = False  # verify: the answer did not fit its contract
+    shows: tuple[str, ...] = ()
+    """Labels of what was read for its preview, or to judge its target, and is shown to its caller."""
     waited_for: bool = False
     """Its client knows no key and has not left."""
     recorded: bool = False
@@ -140,6 +163,8 @@ class Call:
     upstream_key: str | None = None  # claim: what the upstream knows the operation by
     work: Any = None
     """The attempt under way, so that a read can be cancelled."""
+    injected: tuple[str, ...] = field(default=(), repr=False)
+    """Secrets of the gateway's own that went with it: they may come back in nothing that is shown."""
     earlier: Operation | None = None  # resolve: what the ledger already knows of this key
     operation: Operation | None = None  # claim: what this call owns
     key: str | None = None  # resolve
@@ -147,6 +172,8 @@ class Call:
     named: OperationRef | None = None  # the last answer of `ref`
     commitment: str | None = None  # arguments
     before: Any = None  # state: the target as it was read, where the contract says how
+    labels: frozenset[str] | None = None  # policy: what its session has seen; None where nobody asked
+    grant: dict[str, Any] | None = None  # approval: the rule or plan that covers it
     retries: int | None = None  # limits: no more than a budget has left; None: as the contract says
     # ----------------------------------------------------------------------
     tool: "Tool" = field(init=False, repr=False)  # resolve

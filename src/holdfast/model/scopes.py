@@ -15,6 +15,13 @@ SCOPE = re.compile(r"[A-Za-z0-9._*-]+(?:[:/]+[A-Za-z0-9._*-]+)*")
 LONGEST = 256
 MOST_CROSSINGS = 2
 """`**` in one pattern; each more would double the work of meeting another pattern."""
+MOST_WORDS = 16
+MOST_COMMON = 32
+"""Ways in which two patterns meet that are kept: agents write patterns, so what meeting costs is bounded."""
+MOST_STEPS = 4096
+"""Pairs of words that are compared where patterns of two sets overlap and neither contains the other."""
+MOST_LEFT = 64
+"""Patterns that are kept where two sets are multiplied; a set that only gets smaller is kept whole."""
 
 Words = tuple[str, ...]
 
@@ -26,6 +33,8 @@ def check(pattern: str) -> str | None:
     words = _words(pattern)
     if any("**" in word and word != "**" for word in words):
         return f"'**' stands alone in {pattern!r}; put ':' around it, or use '*' inside a word"
+    if len(words) >= 2 * MOST_WORDS:
+        return f"{pattern!r} has more than {MOST_WORDS} words; end it with '**'"
     if words.count("**") > MOST_CROSSINGS:
         return f"{pattern!r} has more than {MOST_CROSSINGS} '**'; one is enough to cross words"
     return None
@@ -44,14 +53,55 @@ def covers_all(held: frozenset[str], required: tuple[str, ...]) -> bool:
 @lru_cache(maxsize=8192)
 def within(narrow: str, wide: str) -> bool:
     """Whether everything `narrow` stands for is in `wide`; when in doubt, no."""
-    return _words(narrow) in _meet(_words(narrow), _words(wide))
+    pattern = _words(wide)
+    reached = {0}  # how much of the pattern is used up, for every way to read it
+    for word in _words(narrow):
+        then: set[int] = set()
+        for at in reached - {len(pattern)}:
+            if pattern[at] == "**":
+                then |= {at, at + 1}
+            elif pattern[at] == word or (word != "**" and _contains(pattern[at], word)):
+                then.add(at + 1)
+        if not then:
+            return False
+        reached = then
+    return len(pattern) in reached
 
 
 @lru_cache(maxsize=1024)
 def intersect(left: frozenset[str], right: frozenset[str]) -> frozenset[str]:
-    """The patterns both sides allow."""
-    common = {"".join(words) for a in left for b in right for words in _meet(_words(a), _words(b))}
+    """The patterns both sides allow; fewer where finding all of them would take too long."""
+    common: set[str] = set()
+    overlapping = []
+    for a in left:
+        for b in right:
+            if within(a, b):
+                common.add(a)
+            elif within(b, a):
+                common.add(b)
+            elif _may_meet(_words(a), _words(b)):
+                overlapping.append((_words(a), _words(b)))
+    steps = 0
+    for one, other in sorted(overlapping, key=lambda pair: (len(pair[0]) * len(pair[1]), pair)):
+        steps += len(one) * len(other)
+        if steps > MOST_STEPS:
+            break
+        common |= {"".join(words) for words in _meet(one, other)}
+    most = max(len(left), len(right), MOST_LEFT)
+    if len(common) > most:
+        common = set(sorted(common, key=lambda one: (len(one), one))[:most])
     return frozenset(a for a in common if not any(a != b and within(a, b) for b in common))
+
+
+def _may_meet(left: Words, right: Words) -> bool:
+    """Whether their ends agree, up to the first and the last `**`."""
+    for pairs in (zip(left, right, strict=False), zip(reversed(left), reversed(right), strict=False)):
+        for a, b in pairs:
+            if "**" in (a, b):
+                break
+            if _narrower(a, b) is None:
+                return False
+    return True
 
 
 @lru_cache(maxsize=8192)
@@ -77,7 +127,14 @@ def _meet(left: Words, right: Words) -> frozenset[Words]:
         rests, first = [(left[1:], right[1:])], _narrower(a, b)
     if first is None:
         return frozenset()
-    return frozenset((first, *rest) for pair in rests for rest in _meet(*pair))
+    found = frozenset((first, *rest) for pair in rests for rest in _meet(*pair))
+    if len(found) > MOST_COMMON:  # those with `**` stand for more
+        found = frozenset(sorted(found, key=_narrowness)[:MOST_COMMON])
+    return found
+
+
+def _narrowness(words: Words) -> tuple[int, int, Words]:
+    return -words.count("**"), len(words), words
 
 
 def _narrower(a: str, b: str) -> str | None:
@@ -91,4 +148,12 @@ def _contains(wide: str, narrow: str) -> bool:
     """Read as text, a `*` of the narrow word is matched only by one of the wide word, so a yes is right."""
     if "*" not in wide or narrow in SEPARATORS:
         return False
-    return re.fullmatch(".*".join(map(re.escape, wide.split("*"))), narrow) is not None
+    first, *between, last = wide.split("*")
+    if len(narrow) < len(first) + len(last) or not narrow.startswith(first) or not narrow.endswith(last):
+        return False
+    at, end = len(first), len(narrow) - len(last)
+    for part in between:  # the first place where it fits leaves the most for the rest: no way back is needed
+        at = narrow.find(part, at, end) + len(part)
+        if at < len(part):
+            return False
+    return True

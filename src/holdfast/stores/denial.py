@@ -6,7 +6,7 @@ from holdfast.model.approval import Answer
 from holdfast.model.errors import Code
 from holdfast.model.limits import Amount, exhausted
 from holdfast.model.stage import PolicyVersion, ReserveBudget, Stage, TakeRate, UseGrant
-from holdfast.ports import Denied, Outdated
+from holdfast.ports import Denied, Outdated, Relabelled
 
 
 def why_unusable(answer: Answer, used: bool, expired: bool) -> str:
@@ -31,6 +31,23 @@ def grant_denied(gate: str, stage: UseGrant, why: str) -> Denied:
     return Denied(gate, Code.APPROVAL_DENIED, message)
 
 
+def why_rule_ended(ended_by: str | None, expired: bool) -> str:
+    if ended_by is not None:
+        return f"'{ended_by}' revoked it"
+    return "it has expired" if expired else "it is used up"
+
+
+def why_step_gone(ended_by: str | None, expired: bool) -> str:
+    if ended_by is not None:
+        return f"'{ended_by}' revoked it"
+    return "it has expired" if expired else "another call has used this step"
+
+
+def standing_denied(gate: str, what: str, why: str) -> Denied:
+    """Nobody did wrong: it was there a moment ago, and the next proposal asks people again."""
+    return Denied(gate, Code.CONFLICT, f"{what} no longer covers this call: {why}; propose it again")
+
+
 def outdated(staged: Sequence[tuple[str, Stage]], promoted: str | None) -> Outdated | None:
     """Whether a call was judged under policies that are no longer in force."""
     for gate, stage in staged:
@@ -38,3 +55,9 @@ def outdated(staged: Sequence[tuple[str, Stage]], promoted: str | None) -> Outda
             text = "other policies were put in force while this call was on its way; propose it again"
             return Outdated(gate, Code.POLICY_VIOLATION, text)
     return None
+
+
+def relabelled(gate: str) -> Relabelled:
+    """The caller has seen something else than when the call was judged."""
+    text = "something was read in this session while this call was on its way; propose it again"
+    return Relabelled(gate, Code.POLICY_VIOLATION, text)

@@ -11,6 +11,8 @@ from holdfast.records.merkle import Frontier, leaf_hash
 from holdfast.records.note import Verifier
 from holdfast.records.verify import verify_export
 from holdfast.stores.backup.exported import Telling, take_told
+from holdfast.stores.backup.given import REVOCATION, take_given, told_revocation
+from holdfast.stores.backup.labels import LabelsTold, take_gained
 from holdfast.stores.backup.merge import Merged
 from holdfast.stores.backup.operations import Taken
 from holdfast.stores.backup.tail import head, take_leaves
@@ -35,10 +37,17 @@ async def merge_export(
         raise StoreError(f"the export '{path}' is not intact: {report.faults[0]}")
     merged, taken = Merged(str(path)), Taken()
     tenants = [tenant for (tenant,) in await reader.all("*", "SELECT tenant FROM tenant_key")]
-    telling = Telling(secrets, tenants)
+    telling, seen = Telling(secrets, tenants), LabelsTold(secrets, tenants)
+    revoked = []
     for leaf in _leaves(path, key):
         if leaf.record is not None:
             telling.see(leaf.record)
+            seen.see(leaf.record)
+            if (said := told_revocation(leaf.record)) is not None:
+                revoked.append(said)
+    await writer.submit_long("*", take_given, REVOCATION, revoked)
+    for start in range(0, len(seen.gained), BATCH):
+        await writer.submit_long("*", take_gained, seen.gained[start : start + BATCH])
     rows = telling.rows()
     for start in range(0, len(rows), BATCH):
         part = rows[start : start + BATCH]

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from holdfast.model.restored import RESTORED
 from holdfast.records.body import act_body
+from holdfast.stores.backup.standing import end_all
 from holdfast.stores.halted import EVERYWHERE
 from holdfast.stores.sql.engine import HALTED, Transaction
 
@@ -52,6 +53,8 @@ async def recovered(transaction: Transaction, by: str, now: float, told: dict[st
         "UPDATE store_life SET recovered_at = ? WHERE tenant = '*' AND number > 1 AND recovered_at IS NULL",
         (now,),
     )
+    if told.get("nothing_left"):
+        await end_all(transaction, now, by)
     await transaction.run("DELETE FROM halt WHERE tenant = '*' AND target = ?", (RESTORED,))
     transaction.record(EVERYWHERE, "", "control", now, act_body(now, "recover", by, **told))
     transaction.ring(HALTED)

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.stores.backup import accounts, holdings
+from holdfast.stores.backup.given import take_given
 from holdfast.stores.backup.operations import Taken, take_operations
 from holdfast.stores.backup.questions import take_approvals
 from holdfast.stores.backup.rows import Table, table
 from holdfast.stores.backup.snapshot import Row, Snapshot
+from holdfast.stores.backup.standing import take_standing
 from holdfast.stores.backup.tail import head, take_tail
 from holdfast.stores.sql.engine import Reader, Transaction, Writer
 from holdfast.stores.sql.sequencer import Tree
@@ -108,6 +110,11 @@ class Merge:
     async def _rest(self) -> None:
         await self._each("rate", accounts.take_rates)
         await self._each("cancel", _add)
+        for name in ("standing_rule", "plan", "plan_step"):
+            await self._each(name, take_standing)
+        for name in ("access_key", "access_grant", "revocation"):
+            await self._each(name, take_given)
+        await self._each("session_label", _add)  # what was lifted there and is held here stays held
         self._merged.tokens = sum(await self._each("token", holdings.take_tokens))
         for pulled in await self._each("halt", holdings.take_halts):
             self._merged.halts += pulled

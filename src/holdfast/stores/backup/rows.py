@@ -19,6 +19,13 @@ KEYS = {
     "tenant_key": ("tenant",),
     "bundle": ("tenant", "version"),
     "promotion": ("tenant", "number"),
+    "access_key": ("tenant", "id"),
+    "access_grant": ("tenant", "id"),
+    "revocation": ("tenant", "name"),
+    "standing_rule": ("tenant", "id"),
+    "plan": ("tenant", "id"),
+    "plan_step": ("tenant", "plan", "number"),
+    "session_label": ("tenant", "holder", "label", "principal", "lifted_at"),
 }
 
 

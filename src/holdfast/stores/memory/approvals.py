@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.model import defaults
+from holdfast.model.access import ELEVATION
 from holdfast.model.approval import Answer, Approval, Need, Vote
 from holdfast.model.call import Call, Principal
 from holdfast.model.errors import TooManyAsks
@@ -14,6 +15,7 @@ from holdfast.ports import Clock
 from holdfast.records.body import act_body
 from holdfast.stores import question
 from holdfast.stores.attendance import attendant
+from holdfast.stores.memory.access import begin
 from holdfast.stores.memory.shelf import Asked, Entry, Shelf
 from holdfast.stores.payload import payload
 from holdfast.stores.worker import Workers
@@ -70,6 +72,8 @@ class MemoryApprovals:
         voted = replace(found, votes=(*found.votes, vote))
         voted = replace(voted, answer=question.answer_after(voted))
         self._shelf.approvals[tenant, approval.id].approval = voted
+        if voted.ref.tool == ELEVATION and voted.answer is Answer.APPROVED:
+            begin(self._shelf, voted, by.user, now)
         said = question.told_of_vote(approval.id, vote, voted.answer)
         self._shelf.record(tenant, voted.call_id, "vote", now, act_body(now, "vote", by.user, **said))
         return voted

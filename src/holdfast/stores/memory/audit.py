@@ -9,6 +9,7 @@ from holdfast.model.record import Entry, Record, Use
 from holdfast.ports import Clock
 from holdfast.records.body import act_body
 from holdfast.records.merkle import Frontier, consistency_proof, inclusion_proof, leaf_hash
+from holdfast.stores.halted import EVERYWHERE
 from holdfast.stores.keyring import DictTenantKeys, Keyring
 from holdfast.stores.memory.shelf import Shelf
 
@@ -71,9 +72,12 @@ class MemoryAudit:
     async def keep_checkpoint(self, size: int, note: str) -> None:
         self._checkpoints.append((size, note))
 
-    async def note(self, tenant: str, act: str, by: str, **members: Any) -> None:
+    async def note(self, tenant: str, act: str, by: str, *, about: str = "", **members: Any) -> None:
         now = self._clock.now()
-        self._shelf.record(tenant, "", "control", now, act_body(now, act, by, **members))
+        self._shelf.record(tenant, about, "control", now, act_body(now, act, by, **members))
+
+    async def tenants(self) -> Sequence[str]:
+        return sorted({record.tenant for record in self._leaves} - {EVERYWHERE})
 
     async def prune(self, tenant: str, before: float, anchored: int) -> int:
         start, gone, through = self._pruned.get(tenant, -1), 0, -1
@@ -85,7 +89,8 @@ class MemoryAudit:
             gone, through = gone + 1, leaf
         if gone:
             self._pruned[tenant] = through
-            members = {"through": through, "count": gone, "before": before, "checkpoint": anchored}
+            members: dict[str, Any] = {"through": through, "count": gone, "before": before}
+            members["checkpoint"] = anchored
             await self.note(tenant, "prune", "holdfast", **members)
         return gone
 

@@ -13,14 +13,26 @@ from holdfast.model.errors import Code
 from holdfast.model.limits import Account, Amount
 from holdfast.model.observation import Observation
 from holdfast.model.operation import Operation, OperationRef
-from holdfast.model.stage import PolicyVersion, ReserveBudget, Stage, TakeRate, UseGrant
+from holdfast.model.stage import (
+    PolicyVersion,
+    ReserveBudget,
+    SeenLabels,
+    Stage,
+    TakeRate,
+    UseGrant,
+    UseRule,
+    UseStep,
+    approval_of,
+)
 from holdfast.model.vocabulary import KeySource, State
 from holdfast.ports import Begun, Clock, Denied, Secrets, Settlement, Taken
-from holdfast.records.body import act_body, intent_body, kind_of_unrun, outcome_body
+from holdfast.records.body import act_body, intent_body, kind_of_unrun, outcome_body, settle_body
 from holdfast.stores.attendance import attendant, is_adoptable
 from holdfast.stores.boot import Boot
 from holdfast.stores.denial import grant_denied, outdated, rate_denied, why_unusable
 from holdfast.stores.halted import EVERYWHERE, halted, targets
+from holdfast.stores.labels import gains, settled
+from holdfast.stores.memory import labels, standing
 from holdfast.stores.memory.budgets import Reservation
 from holdfast.stores.memory.shelf import Asked, Entry, Shelf
 from holdfast.stores.payload import payload
@@ -102,9 +114,11 @@ class MemoryLedger:
     # -- writing -----------------------------------------------------------------
 
     async def begin(self, call: Call) -> Begun | Taken | Denied:
-        if denied := halted(self._shelf.halts, targets(call)):
+        if denied := halted(self._barred(call), targets(call)):
             return denied
         if denied := outdated(call.staged, self._promoted()):
+            return denied
+        if denied := labels.moved(self._shelf, call.staged):
             return denied
         ref, now = call.ref if call.writes else None, self._clock.now()
         entry = None if ref is None else self._shelf.operations.get(ref)
@@ -127,6 +141,8 @@ class MemoryLedger:
         now, mine, raw = self._clock.now(), call.operation, observation.to_json()
         commitment = self._secrets.commitment(call.principal.tenant, raw)
         body = outcome_body(call, now, observation, observation.code, commitment, state)
+        if call.tool.contract.labels:
+            labels.gain(self._shelf, gains(call, observation, now))
         elapsed = self._clock.monotonic() - call.started
         budget = measured(call, observation, state, elapsed) if reserves(call) else None
         if mine is None:
@@ -160,6 +176,7 @@ class MemoryLedger:
     async def refuse(self, call: Call, observation: Observation, code: Code | None) -> None:
         now = self._clock.now()
         body = outcome_body(call, now, observation, code, None, secrets=self._secrets)
+        labels.gain(self._shelf, gains(call, observation, now))
         self._shelf.record(call.principal.tenant, call.id, kind_of_unrun(observation), now, body)
         self._alarm(call, now)
 
@@ -173,8 +190,8 @@ class MemoryLedger:
         counts = outcome_of(settlement.state)
         if counts is not None and operation.state is not State.HELD:
             self._shelf.budgets.settle(operation.ref.tenant, operation.call_id, counts, now)
-        members = {"from": operation.state, "to": settlement.state, "note": settlement.note}
-        body = act_body(now, "settle", settlement.by, **members, nonce=operation.nonce)
+        labels.gain(self._shelf, settled(operation, settlement.labels, now))
+        body = settle_body(now, operation, settlement)
         self._shelf.record(operation.ref.tenant, operation.call_id, "settle", now, body)
         self._watch.wake(operation.ref)
         return True
@@ -280,7 +297,7 @@ class MemoryLedger:
             self._boot.id,
             boot + left,
             boot + defaults.lease(left),
-            next((stage.approval_id for _, stage in call.staged if isinstance(stage, UseGrant)), None),
+            next((name for _, stage in call.staged if (name := approval_of(stage)) is not None), None),
         )
         return claimed
 
@@ -296,8 +313,18 @@ class MemoryLedger:
                 asked = self._shelf.approvals.get((call.principal.tenant, approval_id))
                 why = _unusable(asked, call, now)
                 return None if why is None else grant_denied(gate, stage, why)
-            case PolicyVersion():
+            case UseRule() | UseStep():
+                return standing.refusal(self._shelf, gate, stage, call.principal.tenant, now)
+            case PolicyVersion() | SeenLabels():
                 return None  # looked at before anything else
+
+    def _barred(self, call: Call) -> Mapping[str, tuple[str, str]]:
+        """What is halted, and what of the call's was revoked."""
+        revoked = self._shelf.access.revoked
+        if not revoked:
+            return self._shelf.halts
+        found = {name: revoked[name][1] for name in call.principal.revocable if name in revoked}
+        return {**self._shelf.halts, **{name: (one.by, one.note) for name, one in found.items()}}
 
     def _promoted(self) -> str | None:
         active = self._shelf.promoted
@@ -315,11 +342,16 @@ class MemoryLedger:
                 self._shelf.budgets.reserve(stage, tenant, call_id, held)
             case UseGrant(approval_id):
                 self._shelf.approvals[tenant, approval_id].used_nonce = call.nonce
+            case UseRule() | UseStep():
+                standing.use(self._shelf, stage, tenant, call.nonce, call_id)
 
     def _end(self, entry: Entry, state: State, raw: bytes | None, note: str, now: float) -> None:
+        was = entry.operation.state
         entry.operation = entry.operation._replace(state=state, observation=raw, note=note, updated_at=now)
         final = state.settled or state is State.NO_EFFECT
         entry.finished = (now, self._boot.id, self._boot.now()) if final else None
+        if was is not State.HELD:
+            standing.ended(self._shelf, entry, state)
         asked = self._shelf.approvals.get((entry.operation.ref.tenant, entry.approval_id or ""))
         nonce = entry.operation.nonce
         if asked is None:

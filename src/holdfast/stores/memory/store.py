@@ -9,12 +9,15 @@ from holdfast.ports import Clock
 from holdfast.records.chain import Chain, Record
 from holdfast.stores.boot import Boot
 from holdfast.stores.keyring import DictTenantKeys, Keyring
+from holdfast.stores.memory.access import MemoryAccess
 from holdfast.stores.memory.approvals import MemoryApprovals
 from holdfast.stores.memory.audit import MemoryAudit
 from holdfast.stores.memory.bundles import MemoryBundles
 from holdfast.stores.memory.controls import MemoryControls
+from holdfast.stores.memory.labels import MemoryLabels
 from holdfast.stores.memory.ledger import MemoryLedger
 from holdfast.stores.memory.shelf import Shelf
+from holdfast.stores.memory.standing import MemoryPlans, MemoryRules
 from holdfast.stores.memory.tokens import MemoryTokens
 from holdfast.stores.worker import Workers
 
@@ -63,7 +66,11 @@ class MemoryStore:
         self.controls = MemoryControls(self._shelf, clock)
         self.audit = MemoryAudit(self._shelf, self.secrets, keys, clock)
         self.bundles = MemoryBundles(self._shelf, clock)
+        self.labels = MemoryLabels(self._shelf, clock)
         self.tokens = MemoryTokens(self.secrets)
+        self.rules = MemoryRules(self._shelf, clock)
+        self.plans = MemoryPlans(self._shelf, clock)
+        self.access = MemoryAccess(self._shelf, clock)
 
     @property
     def records(self) -> list[Record]:

@@ -41,7 +41,7 @@ class Part(NamedTuple):
 
 
 def _note(tenant: str, kind: str, at: float, told: Told, budget: Outcome | None = None) -> Part | None:
-    if budget is not None or told.alarms:
+    if budget is not None or told.alarms or told.gained:
         return None
     return Part(None, None, None, None, (told.call_id, kind, at, told.body), None)
 
@@ -59,7 +59,7 @@ def _claim(wish: Claim) -> Part | None:
 
 def _finish(end: End, told: Told) -> Part | None:
     """Only where nothing is given back and nothing was reserved."""
-    if end.state not in _FINAL or end.budget is not None or told.alarms:
+    if end.state not in _FINAL or end.budget is not None or told.alarms or told.gained:
         return None
     how = end.parameters()
     ended = how[:7] + how[8:]  # all but the tenant

@@ -6,7 +6,7 @@ from holdfast.records.chain import GENESIS, Chain, Record
 from holdfast.stores.postgres import columns
 from holdfast.stores.postgres.connection import Connection
 from holdfast.stores.postgres.dialect import said
-from holdfast.stores.sql.engine import ACTIVE_VERSION, HALTS, OPEN_CHAIN, Row, Values
+from holdfast.stores.sql.engine import ACTIVE_VERSION, HALTS, OPEN_CHAIN, REVOKED, Row, Values
 
 CHANNEL = "holdfast"
 """Where bells ring; the payload says what for."""
@@ -16,7 +16,7 @@ OFFICES = {
     "sequencer": int.from_bytes(b"hf-seque", "big"),
     "pruner": int.from_bytes(b"hf-prune", "big"),
 }
-_HALTS_OF = f"{HALTS} AND target = ANY (?)"
+_HALTS_OF = f"{HALTS} AND target = ANY (?1) UNION ALL {REVOKED} AND name = ANY (?1)"
 _INSERT = "INSERT INTO record VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from holdfast.model.access import ELEVATION
 from holdfast.model.approval import Answer, Approval, Need, Vote, escalation_shares
 from holdfast.model.call import Call, Principal
 from holdfast.model.errors import StoreError
@@ -66,7 +67,11 @@ class SqlApprovals:
         now = self._clock.now()
         vote = Vote(person=by.user, role=role, approve=approve, note=note, at=now, via=via)
         tenant = approval.ref.tenant
-        row, votes = await self._writer.submit(tenant, True, questions.decide, tenant, approval.id, vote)
+        # What an elevation gives is numbered over all tenants.
+        whose, elevates = (EVERYWHERE, True) if approval.ref.tool == ELEVATION else (tenant, False)
+        row, votes = await self._writer.submit(
+            whose, True, questions.decide, tenant, approval.id, vote, elevates
+        )
         return self._approval(row, votes)
 
     async def due(self, groups: int) -> Sequence[Approval]:

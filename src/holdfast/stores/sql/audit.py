@@ -132,10 +132,14 @@ class SqlAudit:
     async def keep_checkpoint(self, size: int, note: str) -> None:
         await self._writer.submit(EVERYWHERE, False, sequencer.keep_checkpoint, size, note)
 
-    async def note(self, tenant: str, act: str, by: str, **members: Any) -> None:
+    async def note(self, tenant: str, act: str, by: str, *, about: str = "", **members: Any) -> None:
         now = self._clock.now()
         body = act_body(now, act, by, **members)
-        await self._writer.submit(tenant, True, sequencer.note, tenant, "", "control", now, body)
+        await self._writer.submit(tenant, True, sequencer.note, tenant, about, "control", now, body)
+
+    async def tenants(self) -> Sequence[str]:
+        found = await self._reader.slow(EVERYWHERE, TENANTS)
+        return [str(tenant) for (tenant,) in found if tenant != EVERYWHERE]
 
     async def usage(self, since: float) -> Sequence[Use]:
         tenants = await self._reader.slow(EVERYWHERE, TENANTS)

@@ -5,12 +5,21 @@ from typing import NamedTuple
 
 from holdfast.model.approval import Answer
 from holdfast.model.operation import OperationRef
-from holdfast.model.stage import PolicyVersion, ReserveBudget, Stage, TakeRate, UseGrant
+from holdfast.model.stage import (
+    PolicyVersion,
+    ReserveBudget,
+    SeenLabels,
+    Stage,
+    TakeRate,
+    UseGrant,
+    UseRule,
+    UseStep,
+)
 from holdfast.ports import Denied
 from holdfast.stores.denial import grant_denied, outdated, rate_denied, why_unusable
 from holdfast.stores.halted import EVERYWHERE, halted
 from holdfast.stores.rate import AHEAD_S, SLACK_S, wait_ms
-from holdfast.stores.sql import budgets
+from holdfast.stores.sql import budgets, labels, uses
 from holdfast.stores.sql.budgets import Holder
 from holdfast.stores.sql.engine import Row, Transaction, Withdrawn
 from holdfast.stores.sql.rows import CALL_ID, CREATED_AT, EPOCH, FIND, NONCE
@@ -92,6 +101,8 @@ async def claim(transaction: Transaction, wish: Claim) -> Won | Lost | Denied | 
         return denied
     if denied := outdated(wish.staged, await transaction.promoted()):
         return denied
+    if denied := await labels.moved(transaction, wish.staged):
+        return denied
     won: Won | None = None
     if wish.row is not None and wish.ref is not None:
         won = await _claim(transaction, wish, wish.row)
@@ -102,7 +113,7 @@ async def claim(transaction: Transaction, wish: Claim) -> Won | Lost | Denied | 
         await budgets.start_over(transaction, wish.tenant, call_id)
     holder = None if wish.holder is None else wish.holder._replace(call_id=call_id)
     for gate, stage in sorted(wish.staged, key=_order):
-        if denied := await _write(transaction, gate, stage, wish, holder):
+        if denied := await _write(transaction, gate, stage, wish, holder, call_id):
             raise Withdrawn(denied)
     transaction.record(wish.tenant, call_id, "intent", wish.now, wish.intent)
     return won
@@ -131,12 +142,14 @@ def _order(staged: tuple[str, Stage]) -> tuple[int, bool, str]:
             return 0, False, bucket.name
         case TakeRate(shared=shared, bucket=name):
             return 1, shared, name
+        case UseRule(rule_id):
+            return 2, False, rule_id
         case _:
-            return 2, False, ""
+            return 3, False, ""
 
 
 async def _write(
-    transaction: Transaction, gate: str, stage: Stage, wish: Claim, holder: Holder | None
+    transaction: Transaction, gate: str, stage: Stage, wish: Claim, holder: Holder | None, call_id: str
 ) -> Denied | None:
     match stage:
         case ReserveBudget():
@@ -146,7 +159,12 @@ async def _write(
             return await _take_rate(transaction, gate, stage, wish)
         case UseGrant():
             return await _use_grant(transaction, gate, stage, wish)
-        case PolicyVersion():
+        case UseRule():
+            return await uses.use_rule(transaction, gate, stage, wish.tenant, wish.now)
+        case UseStep():
+            spent = (wish.now, wish.nonce, call_id)
+            return await uses.use_step(transaction, gate, stage, wish.tenant, *spent)
+        case PolicyVersion() | SeenLabels():
             return None  # looked at before anything was written
 
 

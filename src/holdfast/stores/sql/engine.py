@@ -19,6 +19,7 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 HALTED, POLICIES, CANCELLED, APPROVALS = "halts", "policies", "cancellations", "approvals"
+ACCESS = "access"
 """What a transaction may ring for."""
 
 ACTIVE_VERSION = """
@@ -26,6 +27,7 @@ SELECT version FROM promotion WHERE tenant = '*' AND ended_by IS NULL ORDER BY n
 """
 OPEN_CHAIN = "INSERT INTO chain_head VALUES ('*', ?, 0, ?, 1, '') ON CONFLICT DO NOTHING"
 HALTS = "SELECT target, halted_by, note FROM halt WHERE tenant = '*'"
+REVOKED = "SELECT name, revoked_by, note FROM revocation WHERE tenant = '*'"
 
 
 class AmbiguousCommit(StoreError):
@@ -67,7 +69,7 @@ class Transaction(Protocol):
         ...
 
     async def halts(self, names: Sequence[str]) -> Mapping[str, tuple[str, str]]:
-        """Who halted which of these, and why; nobody changes it until this transaction is over."""
+        """Who halted or revoked which of these, and why; nobody changes it until this transaction is over."""
         ...
 
     async def promoted(self) -> str | None:

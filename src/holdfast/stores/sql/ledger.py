@@ -15,13 +15,14 @@ from holdfast.model.errors import Code, StoreError
 from holdfast.model.limits import Account, Amount
 from holdfast.model.observation import Observation
 from holdfast.model.operation import Operation, OperationRef
-from holdfast.model.stage import UseGrant
+from holdfast.model.stage import RESTS_ON, approval_of
 from holdfast.model.vocabulary import KeySource, State
 from holdfast.ports import Begun, Clock, Denied, Secrets, Settlement, Taken
-from holdfast.records.body import act_body, intent_body, kind_of_unrun, outcome_body
+from holdfast.records.body import act_body, intent_body, kind_of_unrun, outcome_body, settle_body
 from holdfast.stores.attendance import attendant, is_adoptable
 from holdfast.stores.boot import Boot
 from holdfast.stores.halted import EVERYWHERE, targets
+from holdfast.stores.labels import Gain, Known, gains, settled
 from holdfast.stores.payload import payload
 from holdfast.stores.rate import wait_ms
 from holdfast.stores.spending import Outcome, measured, reserves
@@ -70,6 +71,7 @@ class SqlLedger:
         self._rows = Rows(secrets, boot, workers)
         self._watch = watch
         self._after = START
+        self._labels = Known()
 
     # -- looking -----------------------------------------------------------------
 
@@ -177,12 +179,16 @@ class SqlLedger:
         tenant = principal.tenant
         commitment = self._secrets.commitment(tenant, raw)
         body = outcome_body(call, at.wall, observation, observation.code, commitment, state)
-        told = Told(call.id, body, tuple(call.alarms), principal.user)
+        gained = self._gained(call, observation) if call.tool.contract.labels else ()
+        told = Told(call.id, body, tuple(call.alarms), principal.user, gained)
         budget = self._measured(call, observation, state) if reserves(call) else None
+        since = self._clock.monotonic() if gained else 0.0
         if operation is None:
+            durable = call.writes or bool(gained)  # who was told of it must not be forgotten
             await self._writer.submit(
-                tenant, call.writes, outcome.note_outcome, tenant, "outcome", at.wall, told, budget
+                tenant, durable, outcome.note_outcome, tenant, "outcome", at.wall, told, budget
             )
+            self._labels.add(gained, since)
             return True
         end = End(
             operation.ref,
@@ -199,6 +205,7 @@ class SqlLedger:
         )
         try:
             taken, contradicts = await self._finish(end, told)
+            self._labels.add(gained, since)
         finally:
             self._watch.wake(end.ref)
         if contradicts:
@@ -239,8 +246,9 @@ class SqlLedger:
         at = self._clock.now()
         kind, tenant = kind_of_unrun(observation), call.principal.tenant
         body = outcome_body(call, at, observation, code, None, secrets=self._secrets)
-        told = Told(call.id, body, tuple(call.alarms), call.principal.user)
-        await self._writer.submit(tenant, False, outcome.note_outcome, tenant, kind, at, told, None)
+        gained = self._gained(call, observation)
+        told = Told(call.id, body, tuple(call.alarms), call.principal.user, gained)
+        await self._writer.submit(tenant, bool(gained), outcome.note_outcome, tenant, kind, at, told, None)
 
     async def settle(self, operation: Operation, settlement: Settlement) -> bool:
         at, tenant = self._moment(), operation.ref.tenant
@@ -255,12 +263,12 @@ class SqlLedger:
             note=settlement.note,
             at=at,
         )
-        members = {"from": operation.state, "to": settlement.state, "note": settlement.note}
-        body = act_body(at.wall, "settle", settlement.by, **members, nonce=operation.nonce)
-        told = Told(operation.call_id, body)
-        settled = await self._writer.submit(tenant, True, outcome.settle, end, operation.state, told)
+        gained = settled(operation, settlement.labels, at.wall)
+        body = settle_body(at.wall, operation, settlement)
+        told = Told(operation.call_id, body, gained=gained)
+        ours = await self._writer.submit(tenant, True, outcome.settle, end, operation.state, told)
         self._watch.wake(end.ref)
-        return settled
+        return ours
 
     async def attend(self, operation: Operation) -> bool:
         """Not durable: what a power cut takes back was nobody's, and is nobody's again."""
@@ -306,6 +314,11 @@ class SqlLedger:
 
     def _measured(self, call: Call, observation: Observation, state: State | None) -> Outcome | None:
         return measured(call, observation, state, self._clock.monotonic() - call.started)
+
+    def _gained(self, call: Call, observation: Observation) -> tuple[Gain, ...]:
+        """Labels that the store may not have yet."""
+        gained = gains(call, observation, self._clock.now())
+        return self._labels.news(gained, self._clock.monotonic()) if gained else ()
 
     def _holder(self, call: Call, now: float) -> Holder:
         """A write's reservation is found by its operation, a read's by its worker."""
@@ -404,8 +417,8 @@ class SqlLedger:
 
 def _grant(call: Call) -> str | None:
     for _, stage in call.staged:
-        if type(stage) is UseGrant:
-            return stage.approval_id
+        if type(stage) in RESTS_ON:
+            return approval_of(stage)
     return None
 
 

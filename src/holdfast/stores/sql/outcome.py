@@ -5,9 +5,10 @@ from typing import NamedTuple
 from holdfast.model.operation import OperationRef
 from holdfast.model.vocabulary import State
 from holdfast.records.body import act_body
+from holdfast.stores.labels import Gain
 from holdfast.stores.spending import Outcome, outcome_of
-from holdfast.stores.sql import budgets
-from holdfast.stores.sql.engine import Transaction
+from holdfast.stores.sql import budgets, labels, uses
+from holdfast.stores.sql.engine import Transaction, Withdrawn
 
 _SET = """
 UPDATE operation SET state = ?1, outcome = ?2, note = ?3, updated_at = ?4, finished_at = ?5,
@@ -30,17 +31,6 @@ UPDATE operation SET state = 'no_effect', updated_at = ?1, finished_at = ?1, fin
   forget_boot = ?3 + window_s
 WHERE tenant = ?4 AND principal = ?5 AND tool = ?6 AND key = ?7 AND nonce = ?8 AND state = 'dispatched'
 RETURNING call_id
-"""
-# Which approval an attempt used is on its operation.
-GIVE_BACK = """
-UPDATE approval SET used_nonce = NULL
-WHERE tenant = ?1 AND used_nonce = ?5 AND id = (SELECT approval_id FROM operation
-  WHERE tenant = ?1 AND principal = ?2 AND tool = ?3 AND key = ?4 AND nonce = ?5)
-"""
-TAKE_AGAIN = """
-UPDATE approval SET used_nonce = ?5
-WHERE tenant = ?1 AND used_nonce IS NULL AND id = (SELECT approval_id FROM operation
-  WHERE tenant = ?1 AND principal = ?2 AND tool = ?3 AND key = ?4 AND nonce = ?5)
 """
 VOID_QUESTIONS = """
 UPDATE approval SET answer = 'AUTO_DENIED'
@@ -109,16 +99,19 @@ class Told(NamedTuple):
     body: str
     alarms: tuple[str, ...] = ()
     by: str = ""
+    gained: tuple[Gain, ...] = ()  # what its caller has seen once it is told
 
 
 async def finish(transaction: Transaction, end: End, told: Told) -> tuple[bool, bool]:
     """Whether the operation took this end, and whether the end contradicts what the ledger says."""
+    if told.gained:
+        await labels.gain(transaction, told.gained)
     if await transaction.run(FINISH, end.parameters()) == 1:
         if end.over and end.state is State.UNKNOWN:
             await transaction.run(DISOWN, (*end.ref, end.epoch, end.nonce))
-        await _give_back(transaction, end)
         if end.budget is not None:
             await budgets.settle(transaction, end.ref.tenant, end.call_id, end.budget, end.at.wall)
+        await _give_back(transaction, end)
         _record(transaction, end, told, "outcome")
         return True, False
     # Too late: somebody settled it meanwhile, or a newer attempt has the key.
@@ -140,9 +133,9 @@ async def _correct(transaction: Transaction, end: End) -> bool:
     """The effect happened although a probe or a person said it had not: stop saying so."""
     if await transaction.run(CONTRADICT, end.parameters()) == 0:
         return False
-    await transaction.run(TAKE_AGAIN, (*end.ref, end.nonce))
     if end.budget is not None:  # its time was counted when it was given back
         await budgets.settle(transaction, end.ref.tenant, end.call_id, Outcome(happened=True), end.at.wall)
+    await uses.take_again(transaction, end.ref, end.nonce, end.call_id)
     return True
 
 
@@ -162,11 +155,14 @@ async def _committed_under(transaction: Transaction, end: End) -> bool:
 
 
 async def settle(transaction: Transaction, end: End, seen: State, told: Told) -> bool:
+    if told.gained:
+        await labels.gain(transaction, told.gained)
     if await transaction.run(SETTLE, (*end.parameters(), seen.value)) == 0:
-        return False
-    await _give_back(transaction, end)
+        raise Withdrawn(False)  # somebody else has settled it, and gained what that brought
     if (counts := outcome_of(end.state)) is not None and seen is not State.HELD:
         await budgets.settle(transaction, end.ref.tenant, end.call_id, counts, end.at.wall)
+    if seen is not State.HELD:  # what an earlier attempt used was given back with its end
+        await _give_back(transaction, end)
     if seen is State.HELD:
         await transaction.run(VOID_QUESTIONS, end.ref)
     _record(transaction, end, told, "settle")
@@ -179,8 +175,8 @@ async def abandon(transaction: Transaction, ref: OperationRef, nonce: str, at: M
     returned = await transaction.one(ABANDON, (wall, boot_id, boot, *ref, nonce))
     if returned is None:
         return False
-    await transaction.run(GIVE_BACK, (*ref, nonce))
     await budgets.settle(transaction, ref.tenant, returned[0], Outcome(happened=False), wall)
+    await uses.give_back(transaction, ref, nonce)
     transaction.record(ref.tenant, returned[0], "outcome", wall, body)
     return True
 
@@ -189,6 +185,8 @@ async def note_outcome(
     transaction: Transaction, tenant: str, kind: str, at: float, told: Told, budget: Outcome | None = None
 ) -> None:
     """A record about a call that has no operation."""
+    if told.gained:
+        await labels.gain(transaction, told.gained)
     transaction.record(tenant, told.call_id, kind, at, told.body)
     _alarm(transaction, tenant, at, told)
     if budget is not None:
@@ -214,9 +212,12 @@ async def forget(transaction: Transaction, at: Moment) -> int:
 
 
 async def _give_back(transaction: Transaction, end: End) -> None:
-    """An attempt without effect has not used up its approval; APR-4."""
+    """An attempt without effect has not used up its approval; APR-4.
+
+    After the budgets, as a claim takes them: a rule is shared too, and no two must wait for each other.
+    """
     if end.state is State.NO_EFFECT:
-        await transaction.run(GIVE_BACK, (*end.ref, end.nonce))
+        await uses.give_back(transaction, end.ref, end.nonce)
 
 
 def _record(transaction: Transaction, end: End, told: Told, kind: str) -> None:

@@ -14,6 +14,7 @@ from holdfast.model.operation import OperationRef
 from holdfast.model.vocabulary import State
 from holdfast.records.body import act_body
 from holdfast.stores import question
+from holdfast.stores.sql import access
 from holdfast.stores.sql.engine import APPROVALS, Row, Transaction
 
 _COLUMNS = (
@@ -30,6 +31,10 @@ FIND = (
 )
 OPEN = (
     f"SELECT {_COLUMNS} FROM approval WHERE tenant = ? AND answer = 'PENDING' AND expires_at > ?"  # noqa: S608
+    " ORDER BY created_at, id"
+)
+ANSWERED = (
+    f"SELECT {_COLUMNS} FROM approval WHERE tenant = ? AND created_at >= ? AND answer <> 'PENDING'"  # noqa: S608
     " ORDER BY created_at, id"
 )
 PAST = f"SELECT {_COLUMNS} FROM approval WHERE answer = 'PENDING' AND expires_at <= ? ORDER BY expires_at"  # noqa: S608
@@ -147,8 +152,11 @@ async def _refuse_flood(transaction: Transaction, ref: OperationRef, task: str, 
 
 
 async def decide(
-    transaction: Transaction, tenant: str, approval_id: str, vote: Vote
+    transaction: Transaction, tenant: str, approval_id: str, vote: Vote, elevates: bool = False
 ) -> tuple[Row, list[Row]]:
+    """With the last yes to an elevation, its grant begins."""
+    if elevates:
+        await transaction.brake()  # before any row is locked, as claims do
     row = await transaction.one(_GET_ALONE, (tenant, approval_id))
     votes = await transaction.all(VOTES, (tenant, approval_id))
     found = None if row is None else read(row, votes, {})
@@ -157,6 +165,8 @@ async def decide(
     await transaction.run(_VOTE, (tenant, approval_id, *cast))
     answer = question.answer_after(replace(approval, votes=(*approval.votes, vote)))
     await transaction.run(_ANSWER, (answer.value, tenant, approval_id))
+    if elevates and answer is Answer.APPROVED:
+        await access.begin(transaction, approval, vote.person, vote.at)
     said = question.told_of_vote(approval_id, vote, answer)
     transaction.record(
         tenant, approval.call_id, "vote", vote.at, act_body(vote.at, "vote", vote.person, **said)
@@ -211,10 +221,7 @@ def read(row: Row, votes: Sequence[Row], packet: Mapping[str, Any]) -> Approval:
         contract_digest=contract_digest,
         need=orjson.loads(need),
         answer=Answer(answer),
-        votes=tuple(
-            Vote(person=person, role=role, approve=bool(approve), note=note, at=at, via=via)
-            for person, role, approve, note, at, via in votes
-        ),
+        votes=votes_of(votes),
         packet=packet,
         created_at=created_at,
         expires_at=expires_at,
@@ -223,4 +230,11 @@ def read(row: Row, votes: Sequence[Row], packet: Mapping[str, Any]) -> Approval:
         release=release,
         tries=tries,
         said=said,
+    )
+
+
+def votes_of(rows: Sequence[Row]) -> tuple[Vote, ...]:
+    return tuple(
+        Vote(person=person, role=role, approve=bool(approve), note=note, at=at, via=via)
+        for person, role, approve, note, at, via in rows
     )

@@ -10,12 +10,15 @@ from holdfast.ports import Clock
 from holdfast.stores.backup.lives import SqlLives
 from holdfast.stores.boot import Boot
 from holdfast.stores.keyring import Keyring
+from holdfast.stores.sql.access import SqlAccess
 from holdfast.stores.sql.approvals import SqlApprovals
 from holdfast.stores.sql.audit import SqlAudit
 from holdfast.stores.sql.bundles import SqlBundles
 from holdfast.stores.sql.controls import SqlControls
 from holdfast.stores.sql.engine import Reader, Writer
+from holdfast.stores.sql.labels import SqlLabels
 from holdfast.stores.sql.ledger import SqlLedger
+from holdfast.stores.sql.standing import SqlPlans, SqlRules
 from holdfast.stores.sql.tokens import SqlTokens
 from holdfast.stores.watch import Watch
 from holdfast.stores.worker import Workers
@@ -32,7 +35,11 @@ class SqlStore(ABC):
     controls: SqlControls
     audit: SqlAudit
     bundles: SqlBundles
+    labels: SqlLabels
     tokens: SqlTokens
+    access: SqlAccess
+    rules: SqlRules
+    plans: SqlPlans
     lives: SqlLives
 
     def __init__(
@@ -78,7 +85,11 @@ class SqlStore(ABC):
         self.controls = SqlControls(writer, reader, clock)
         self.audit = SqlAudit(writer, reader, secrets, clock, workers, member=member, tidied=tidied)
         self.bundles = SqlBundles(writer, reader, clock)
+        self.labels = SqlLabels(writer, reader, clock)
         self.tokens = SqlTokens(writer, reader, secrets)
+        self.access = SqlAccess(writer, reader, clock)
+        self.rules = SqlRules(writer, reader, secrets, clock)
+        self.plans = SqlPlans(writer, reader, secrets, clock)
         self.lives = SqlLives(writer, reader, secrets, clock)
 
     async def __aenter__(self) -> Self:

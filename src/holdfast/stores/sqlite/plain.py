@@ -41,7 +41,7 @@ def _claim(transaction: SqliteTransaction, wish: Claim) -> Any:
 
 def _finish(transaction: SqliteTransaction, end: End, told: Told) -> Any:
     """Only where nothing is given back and nothing was reserved."""
-    if end.state not in _FINAL or end.budget is not None or told.alarms:
+    if end.state not in _FINAL or end.budget is not None or told.alarms or told.gained:
         return MISSED
     transaction.ends.append(end.parameters())
     record = transaction.chain.append(end.ref.tenant, told.call_id, "outcome", end.at.wall, told.body)
@@ -57,7 +57,7 @@ def _note(
     told: Told,
     budget: Outcome | None = None,
 ) -> Any:
-    if budget is not None or told.alarms:
+    if budget is not None or told.alarms or told.gained:
         return MISSED
     transaction.pending.append(transaction.chain.append(tenant, told.call_id, kind, at, told.body))
     return None
