@@ -28,7 +28,6 @@ PENDING = "built in this milestone, test pending"
 GOVERNED = "comes with the milestone 'Governed'"
 MCP = "comes with the milestone 'MCP on both sides'"
 SPEED = "comes with the milestone 'Speed'"
-IDENTITY = "comes with the milestone 'Identity'"
 PEOPLE = "comes with the milestone 'People'"
 CHAINS = "comes with the milestone 'Chains and sagas'"
 LATER = "later: no milestone has it yet"
@@ -59,7 +58,7 @@ CLAUSES = (
     Requirement("LIF-1", "six phases, none skippable, in one short file; no other module can reach execution"),
     Requirement("LIF-2", "the gates stand in one order, and an unauthorised caller learns nothing about a tool"),
     Requirement("LIF-3", "the first gate that does not pass decides, one that raises refuses, an approved call starts again from the top"),
-    Requirement("LIF-4", "every call carries tenant, user, agent, session, task, step, environment, trace, deadline, budget and safety mode", partial="budgets are looked up by task, session, principal and tenant; a budget a caller passes along comes with 'Identity'"),
+    Requirement("LIF-4", "every call carries tenant, user, agent, session, task, step, environment, trace, deadline, budget and safety mode", partial="budgets are looked up by task, session, principal and tenant; a budget a caller passes along comes later"),
     Requirement("LIF-5", "no failure crashes the gateway or leaks a stack trace, path, secret or host to the caller"),
     Requirement("LIF-6", "policy is judged again at execute time; a need that rises mid-flow refuses and raises a security event"),
     # 4. validation
@@ -69,23 +68,23 @@ CLAUSES = (
     Requirement("VAL-4", "size, depth, length and count are limited before parsing; hostile schemas are refused at admission"),
     Requirement("VAL-5", "a call planned on a version of its target is refused with the fresh state when that changed"),
     # 5. identity and credentials
-    Requirement("AUT-1", "every network request authenticates; no token is passed through", partial="JWT against JWKS comes with the milestone 'Identity'"),
-    Requirement("AUT-2", "user, agent and call credentials only ever shrink in scope and life, and the act chain is kept", deferred=IDENTITY),
-    Requirement("AUT-3", "egress credentials by token exchange or provider, after authorisation only, visible nowhere", partial="tokens for MCP servers come from their own authorization servers, encrypted; no token exchange or Vault yet"),
-    Requirement("AUT-4", "grants use globs where * stays in a segment and ** crosses; time-bound, refreshed, revocable, each decision audited", partial="globs and time bounds; live refresh, revocation and security events on repeated denials come with 'Identity'"),
+    Requirement("AUT-1", "every network request authenticates; no token is passed through"),
+    Requirement("AUT-2", "user, agent and call credentials only ever shrink in scope and life, and the act chain is kept"),
+    Requirement("AUT-3", "egress credentials by token exchange or provider, after authorisation only, visible nowhere"),
+    Requirement("AUT-4", "grants use globs where * stays in a segment and ** crosses; time-bound, refreshed, revocable, each decision audited"),
     Requirement("AUT-5", "effective scope is the caller's scopes intersected with the required ones; chains never escalate"),
     Requirement("AUT-6", "tenants are isolated in every store, cache, key, metric and audit view"),
-    Requirement("AUT-7", "outside parties see opaque session ids, not agent ids", partial="over MCP; other protocols hand out call ids only"),
-    Requirement("AUT-8", "elevation is a time-bound grant by approval; expired egress credentials refuse before dispatch; secrets rotate live", partial="an expired egress token is renewed or the call refused before dispatch; no elevation yet"),
+    Requirement("AUT-7", "outside parties see opaque session ids, not agent ids"),
+    Requirement("AUT-8", "elevation is a time-bound grant by approval; expired egress credentials refuse before dispatch; secrets rotate live"),
     # 6. policy, risk, limits
     Requirement("POL-1", "a policy language over principal, tool, effect, arguments, environment, data and time, in validated, versioned bundles"),
     Requirement("POL-2", "default deny, also with no policy loaded; only dev with local auth loads the starter bundle, and says so"),
-    Requirement("POL-3", "when approval is needed: never by default for reads, always for undo none, always in prod above the critical scope", partial="plan grants and standing rules come with the milestone 'People'"),
+    Requirement("POL-3", "when approval is needed: never by default for reads, always for undo none, always in prod above the critical scope"),
     Requirement("POL-4", "budgets by effect, task, session and tenant, reserved before the call and settled after", partial="calls, cost, wall clock and retries; repairs, tokens and extension by approval come with those parts"),
-    Requirement("POL-5", "rate limits per tool, tenant and credential, shared between processes, with retry-after", partial="per tool, tenant and principal; egress credentials come with 'Identity'"),
-    Requirement("POL-6", "egress is none, allow-listed, private only or with approval, resolved safe from SSRF", deferred=IDENTITY),
+    Requirement("POL-5", "rate limits per tool, tenant and credential, shared between processes, with retry-after"),
+    Requirement("POL-6", "egress is none, allow-listed, private only or with approval, resolved safe from SSRF"),
     Requirement("POL-7", "every decision has an id and explains itself, down to the smallest change that would allow it", partial="tools that were not chosen come with selection"),
-    Requirement("POL-8", "a candidate bundle replayed over recorded calls shows every decision that flips", deferred=IDENTITY),
+    Requirement("POL-8", "a candidate bundle replayed over recorded calls shows every decision that flips"),
     # 7. approvals
     Requirement("APR-1", "the packet has every field, evidence frozen at proposal time, agent-controlled text escaped and marked"),
     Requirement("APR-2", "the need is a set of roles and counts; nobody approves their own call", partial="M-of-N, roles, compliance and self-approval; bulk review, sorting and sampling come with 'People'"),
@@ -94,8 +93,8 @@ CLAUSES = (
     Requirement("APR-5", "approvals never depend on the client; a held call can be polled, waited for or called again, across restarts"),
     Requirement("APR-6", "every tool with undo none has a preview with a plan token, revalidated at execution"),
     Requirement("APR-7", "channels: console, CLI, webhook, email", deferred=PEOPLE),
-    Requirement("APR-8", "a whole chain is approved once, each step consumes its slice, drift re-asks for the delta", deferred=PEOPLE),
-    Requirement("APR-9", "approval fatigue is measured and standing rules are proposed from history, time-boxed and revocable", deferred=PEOPLE),
+    Requirement("APR-8", "a whole chain is approved once, each step consumes its slice, drift re-asks for the delta", partial="a plan of calls; chains as such, and the console, come later"),
+    Requirement("APR-9", "approval fatigue is measured and standing rules are proposed from history, time-boxed and revocable", partial="not in the console yet"),
     # 8. idempotency
     Requirement("IDM-1", "every write has a key, the caller's, derived from task and step, or made by the protocol; a keyless write takes over an equal open or undelivered operation; arguments alone never make a key"),
     Requirement("IDM-2", "a derived key is an HMAC over tenant, principal, task, step and tool; keys are scoped to tenant, principal and tool"),
@@ -107,7 +106,7 @@ CLAUSES = (
     Requirement("IDM-8", "clock jumps neither reopen a window nor duplicate an effect"),
     # 9. execution
     Requirement("EXE-1", "the deadline is propagated, work is cancelled and not abandoned, a disconnect never cancels a dispatched write"),
-    Requirement("EXE-2", "retries only when retryable and safe, with capped, jittered backoff, retry-after and the same key", partial="the one refresh after a 401 comes with upstreams that have credentials"),
+    Requirement("EXE-2", "retries only when retryable and safe, with capped, jittered backoff, retry-after and the same key"),
     Requirement("EXE-3", "a breaker per tool and a global revocation switch"),
     Requirement("EXE-4", "fallback per capability by priority, then a person; the observation says the level and what was tried", deferred=CHAINS),
     Requirement("EXE-5", "reads are cached by fingerprint per tenant; stale is never served as live", partial="by time to live; dropping by event comes with change notifications"),
@@ -129,7 +128,7 @@ CLAUSES = (
     Requirement("OBS-3", "results are routed to next step, context, memory, audit or discard", deferred=LATER),
     Requirement("OBS-4", "compression in five levels within the token budget; what does not fit stays behind a handle", deferred=LATER),
     Requirement("OBS-5", "token accounting: window minus system, history, memory and reserve", deferred=LATER),
-    Requirement("OBS-6", "information-flow labels follow results, and a label may not reach a sink without declassification", deferred=IDENTITY),
+    Requirement("OBS-6", "information-flow labels follow results, and a label may not reach a sink without declassification", partial="results label their session, task or principal, policies forbid sinks, operators lift labels; through handles and bindings come with chains"),
     # 12. audit and replay
     Requirement("AUD-1", "intent and outcome of every executed call and one record per refusal, append-only and tamper-evident"),
     Requirement("AUD-2", "decisions, approvals, promotions, credentials, quarantines and admin acts are audited too", partial="decisions, approvals, promotions, halts, settlements, keys made, exports and erasures; quarantines come with their milestone"),

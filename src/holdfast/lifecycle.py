@@ -30,6 +30,7 @@ from holdfast.gates.state import state
 from holdfast.model.call import Call, Proposal
 from holdfast.model.current import not_to_be_shown, serving
 from holdfast.model.errors import Code, StoreError
+from holdfast.model.holders import brought
 from holdfast.model.observation import Observation, Status
 from holdfast.model.redaction import explained
 from holdfast.model.verdict import PASS, Hold, Pass, Refusal, Replay, Verdict
@@ -107,6 +108,8 @@ async def _live(call: Call, ports: Ports, runtime: Runtime, gates: tuple[Gate, .
         case Pass():
             return await act(call, ports, runtime)
         case Refusal():
+            denied = verdict.private or verdict.code
+            call.alarms += ports.denials.raised(call, denied, ports.clock.monotonic())
             return await recorded(call, refused(call, verdict, ports), ports, verdict.private)
         case Hold():
             return await recorded(call, held(call, verdict, ports), ports)
@@ -208,6 +211,9 @@ async def recorded(
         call.recorded = True
     except StoreError as error:
         log.error("call %s: its refusal could not be recorded: %s", call.id, error)
+        if brought(call, observation):  # what nobody can remember is not told
+            unwritten = Refusal(Code.RESOURCE_EXHAUSTED, "the store cannot be used right now; ask again")
+            observation = refused(call, unwritten, ports)
     _leave("return", call, ports)
     return observation
 

@@ -10,18 +10,25 @@ Every port has an in-memory implementation in `holdfast.testing`.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Protocol
 
 from holdfast.model import defaults
+from holdfast.model.access import AccessGrant, AccessKey, Changes, Revocation
 from holdfast.model.approval import Approval, Need
 from holdfast.model.attendance import Attendance
 from holdfast.model.call import Call, Decision, Principal
+from holdfast.model.contract import Credential
+from holdfast.model.denials import Denials
 from holdfast.model.errors import Code
+from holdfast.model.holders import Holders, holders
 from holdfast.model.limits import Account, Amount, Budget, Rate
 from holdfast.model.observation import Observation
 from holdfast.model.operation import Operation, OperationRef
 from holdfast.model.peer import Peer
 from holdfast.model.record import Entry, Use
+from holdfast.model.secret import Secret
+from holdfast.model.standing import Plan, Rule
 from holdfast.model.strict_json import DEFAULT_LIMITS, Limits
 from holdfast.model.tool import Tool
 from holdfast.model.value import value
@@ -168,8 +175,16 @@ class Denied:
     retry_after_ms: int | None = None
 
 
+class Revoked(Denied):
+    """What the call rests on was taken back since its caller was let in."""
+
+
 class Outdated(Denied):
     """Another bundle was promoted since the call was judged: judge it again."""
+
+
+class Relabelled(Outdated):
+    """The caller has seen more since, or a label was lifted: judge it again with what is held now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +195,8 @@ class Settlement:
     observation: bytes | None
     by: str
     note: str = ""
+    labels: tuple[str, ...] = ()
+    """What its caller has seen once the observation is told."""
 
 
 class Ledger(Protocol):
@@ -314,6 +331,83 @@ class Approvals(Protocol):
         ...
 
 
+class Rules(Protocol):
+    """Approvals that stand for a while; each rests on a question of its own."""
+
+    async def add(self, rule: Rule) -> None: ...
+    async def get(self, tenant: str, rule_id: str) -> Rule | None: ...
+    async def list(self, tenant: str) -> Sequence[Rule]:
+        """All there were, newest first."""
+        ...
+
+    async def standing(self, tenant: str, tool: str) -> Sequence[Rule]:
+        """Those that are accepted, not over and not used up."""
+        ...
+
+    async def revoke(self, tenant: str, rule_id: str, by: str, note: str) -> bool:
+        """End it at once: no claim of any process counts on it any more. False when it has ended."""
+        ...
+
+    async def history(self, tenant: str, since: float) -> Sequence[Approval]:
+        """Questions that were answered since a time, oldest first."""
+        ...
+
+
+class Plans(Protocol):
+    """Calls approved as a whole; each step is used once."""
+
+    async def add(self, plan: Plan) -> None: ...
+    async def get(self, tenant: str, plan_id: str) -> Plan | None: ...
+    async def list(self, tenant: str) -> Sequence[Plan]:
+        """All there were, newest first."""
+        ...
+
+    async def standing(self, tenant: str, principal: str) -> Sequence[Plan]:
+        """The principal's plans that are approved and not over, oldest first."""
+        ...
+
+    async def revoke(self, tenant: str, plan_id: str, by: str, note: str) -> bool:
+        """End it at once; what its steps have done is done. False when it has ended."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldLabel:
+    """What somebody has seen, and since when."""
+
+    tenant: str
+    holder: str
+    label: str
+    principal: str
+    """Who brought it."""
+    call_id: str
+    at: float
+    seen_at: float
+    lifted_at: float | None = None
+    lifted_by: str | None = None
+    note: str = ""
+
+
+class Labels(Protocol):
+    """What sessions have seen; `ledger.finish` adds to it in the transaction of the outcome. OBS-6."""
+
+    async def of(self, holders: Holders) -> frozenset[str]:
+        """As it stands in the store now, with what each label stands for."""
+        ...
+
+    async def list(self, tenant: str) -> Sequence[HeldLabel]:
+        """All that is kept, lifted ones too; by holder, label and time."""
+        ...
+
+    async def lift(self, tenant: str, holder: str, label: str, by: str, note: str) -> int:
+        """Let go of a label: how many held it under this name. What is read after that counts anew."""
+        ...
+
+    async def forget(self, before: float) -> int:
+        """Drop what was last brought, or was lifted, before a time."""
+        ...
+
+
 class Controls(Protocol):
     """The brakes: halts reach every process, a cancellation reaches the process that runs the call."""
 
@@ -322,6 +416,43 @@ class Controls(Protocol):
     async def halts(self) -> Mapping[str, str]: ...
     async def request_cancel(self, tenant: str, call_id: str, by: str) -> None: ...
     async def cancellations(self) -> Sequence[str]: ...
+
+
+class Access(Protocol):
+    """Keys, grants and what was taken back: changed by people while gateways run, followed by all of them."""
+
+    async def changed(self) -> int:
+        """The number of the last change."""
+        ...
+
+    async def since(self, mark: int) -> Changes:
+        """Whatever changed after `mark`; from 0 on, what holds now and what was taken back."""
+        ...
+
+    async def keys(self, tenant: str) -> Sequence[AccessKey]:
+        """Newest first, ended ones too."""
+        ...
+
+    async def grants(self, tenant: str) -> Sequence[AccessGrant]: ...
+    async def revocations(self, tenant: str) -> Sequence[Revocation]: ...
+
+    async def add_key(self, key: AccessKey, *, first: bool = False) -> bool:
+        """False when the id is taken, or (`first`) when there ever was a key."""
+        ...
+
+    async def add_grant(self, grant: AccessGrant) -> None: ...
+
+    async def renew(self, grant: AccessGrant, until: float | None, why: str = "") -> bool:
+        """Let a grant last on, or (None) not be renewed any more; False when it is not as it was read."""
+        ...
+
+    async def revoke(self, name: str, tenant: str, by: str, note: str, until: float = inf) -> bool:
+        """Take something back, at once in every process; False when it was before."""
+        ...
+
+    async def forget(self) -> int:
+        """Drop revocations of what would have ended anyway."""
+        ...
 
 
 class Audit(Protocol):
@@ -353,8 +484,12 @@ class Audit(Protocol):
 
     async def keep_checkpoint(self, size: int, note: str) -> None: ...
 
-    async def note(self, tenant: str, act: str, by: str, **members: Any) -> None:
-        """Record what somebody did to the gateway itself."""
+    async def note(self, tenant: str, act: str, by: str, *, about: str = "", **members: Any) -> None:
+        """Record what somebody did to the gateway itself; found by `about` as a call's records by its id."""
+        ...
+
+    async def tenants(self) -> Sequence[str]:
+        """Everybody who has records in the tree."""
         ...
 
     async def usage(self, since: float) -> Sequence[Use]:
@@ -384,6 +519,10 @@ class People(Protocol):
     """Who could answer an approval."""
 
     def holders(self, tenant: str, role: str) -> frozenset[str]: ...
+
+    def operated(self, tenant: str) -> bool:
+        """Whether there are operators, also where none of them has come yet."""
+        ...
 
 
 class Ingress(Protocol):
@@ -433,12 +572,19 @@ class Ports:
     ingress: Ingress
     clock: Clock
     ids: Ids
+    rules: Rules | None = None
+    """Approvals that stand; None where every call is asked about."""
+    plans: Plans | None = None
+    labels: Labels | None = None
+    """What sessions have seen; None where nobody remembers it, and policies that ask deny."""
     promotion: Promotion | None = None
     """None where the policy does not come from promoted bundles."""
     attendance: Attendance = field(default_factory=Attendance)
     """Whose clients wait for this process."""
     telemetry: Telemetry = field(default_factory=Unwatched)
     limits: Limits = DEFAULT_LIMITS
+    denials: Denials = field(default_factory=Denials)
+    """Who was told no how often; when that is a security event."""
     approval_s: float = defaults.APPROVAL_S
     release: str = "caller"
     """Who proposes an approved call again, where the proposal does not say."""
@@ -448,9 +594,64 @@ class Ports:
     rates: tuple[Rate, ...] = ()
     base_url: str = ""
 
+    def labels_of(self, tool: str) -> tuple[str, ...]:
+        """What whoever is shown its results has seen."""
+        listing = self.catalog.find(tool, None)
+        return () if listing is None else listing.tool.contract.labels
+
+    async def judged(self, call: Call) -> Decision:
+        """What policy says, told what the caller has seen so far where it asks for that."""
+        decision = self.policy.decide(call)
+        if decision.wants_labels and self.labels is not None:
+            call.labels = await self.labels.of(holders(call.proposal))
+            decision = self.policy.decide(call)
+        return decision
+
 
 Gate = Callable[[Call, Ports], Awaitable[Verdict]]
 """A check every call passes before its tool runs."""
+
+
+class SecretProvider(Protocol):
+    """Where one secret is kept."""
+
+    async def read(self) -> Secret:
+        """As it is there now. Raises `SecretError`, which never quotes it."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Credentials(Protocol):
+    """The gateway's own secrets, by the names the configuration gives them; AUT-3."""
+
+    def tenant(self, name: str) -> str | None:
+        """Whose it is alone; None where every tenant's calls may use it."""
+        ...
+
+    async def take(self, name: str, tenant: str) -> Secret:
+        """One that has not ended; raises `NoEffect` where this tenant cannot have it now."""
+        ...
+
+    async def renew(self, name: str, refused: Secret) -> Secret | None:
+        """Somebody refused it: another one, if reading it anew gives another one."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+@value(kw_only=True)
+class Injected:
+    """A secret that goes with an attempt, and where."""
+
+    credential: Credential
+    secret: Secret
+    renew: Callable[[Secret], Awaitable[Secret | None]] = field(repr=False)
+    """Another one in place of one that was refused, if there is any."""
+
+    @property
+    def text(self) -> str:
+        return self.credential.prefix + self.secret.text
 
 
 @value(kw_only=True)
@@ -472,6 +673,8 @@ class Attempt:
     """Whose call it is, for upstreams that are reached in somebody's name."""
     peer: Peer | None = None
     """The client that waits. Time it takes to answer is not counted against the deadline."""
+    credentials: tuple[Injected, ...] = ()
+    """What the contract says goes with it. Nothing of it may come back in an answer or an error."""
 
 
 class Upstream(Protocol):

@@ -25,8 +25,10 @@ from holdfast.model.current import Stored, serving
 from holdfast.model.errors import NO_REMEDY, Code, remedy
 from holdfast.model.expression import ExpressionError
 from holdfast.model.keys import upstream_key
+from holdfast.model.masking import masked
 from holdfast.model.observation import Observation, Outcome, Status
 from holdfast.model.operation import Operation
+from holdfast.model.redaction import differences, withheld
 from holdfast.model.tool import Probe, Tool
 from holdfast.model.verdict import PASS, Refusal, Replay, Verdict
 from holdfast.model.vocabulary import KeySource, Rung, State, Strength
@@ -81,6 +83,12 @@ def _settled_answer(call: Call, earlier: Operation) -> Verdict:
 
 def _replay(call: Call, observation: Observation) -> Replay:
     """The first answer, and how this call came by it where it did not name it."""
+    if call.decision.redact:  # policy may show less now than when it ran
+        shown = masked(observation.data, call.decision.redact)
+        hidden = [*differences(observation.data, shown)]
+        message = None if observation.message is None else withheld(observation.message, hidden)
+        warnings = tuple(withheld(warning, hidden) for warning in observation.warnings)
+        observation = replace(observation, data=shown, native=None, message=message, warnings=warnings)
     if call.key_source is KeySource.ADOPTED:
         return Replay(replace(observation, key_source=KeySource.ADOPTED))
     return Replay(observation)
@@ -103,6 +111,8 @@ async def settle(operation: Operation, tool: Tool, ports: Ports) -> Operation:
         seen = await ask_probe(operation, tool.probe, ports)
     if seen is None:
         return operation
+    if seen.state is State.COMMITTED:
+        seen = replace(seen, labels=tool.contract.labels)
     if await ports.ledger.settle(operation, seen):  # lost to somebody else is as good: look again
         ports.telemetry.settled(operation, seen)
     return await _fresh(operation, ports)
@@ -122,6 +132,7 @@ async def ask_probe(operation: Operation, probe: Probe, ports: Ports) -> Settlem
         variables["state"] = seen.data
         if probe.committed.holds(variables):
             data = None if probe.result is None else probe.result.evaluate(variables)
+            data = masked(data, _redacted(operation))
             observation = committed_by_probe(operation, data).to_json()
             return Settlement(
                 state=State.COMMITTED, observation=observation, by="probe", note="the probe saw the effect"
@@ -157,6 +168,12 @@ def _arguments(operation: Operation) -> dict[str, Any] | None:
         return None
     arguments: dict[str, Any] = orjson.loads(operation.payload)["arguments"]
     return arguments
+
+
+def _redacted(operation: Operation) -> tuple[str, ...]:
+    """What policy said nobody is shown when it was claimed."""
+    said = {} if operation.payload is None else orjson.loads(operation.payload)
+    return tuple(said.get("redact", ()))
 
 
 def unknown(operation: Operation) -> Observation:

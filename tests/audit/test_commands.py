@@ -94,13 +94,13 @@ def test_erasing_needs_to_be_meant_and_leaves_a_log_that_verifies(holdfast: Hold
 @requirement("AUD-2")
 def test_making_a_key_is_on_record_without_the_key(desk: Path, holdfast: Holdfast) -> None:
     called(holdfast)
-    made = holdfast("keys", "create", "--user", "ana")
+    made = holdfast("keys", "create", "--user", "ana", "--as", "ana")
+    assert made.code == 0, made.err
     secret = made.out.split()[0]
     with closing(sqlite3.connect(desk / "holdfast.db")) as connection:
         bodies = [json.loads(body) for (body,) in connection.execute("SELECT body FROM record ORDER BY at")]
     (told,) = [body for body in bodies if body["operation"] == "issue key"]
-    assert told["key_user"] == "ana"
-    assert told["key_id"] == secret.split("_")[1]
+    assert (told["key"], told["person"]) == (secret.split("_")[1], "ana")
     assert secret.split("_")[2] not in json.dumps(bodies)
 
 

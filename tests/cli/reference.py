@@ -21,7 +21,8 @@ processes and a server share one store safely, so a command works whether or not
 | variable | means |
 |---|---|
 | `HOLDFAST_CONFIG` | the configuration, instead of `./holdfast.yaml` |
-| `HOLDFAST_API_KEY` | your key, where `auth.mode` is `api_key` |
+| `HOLDFAST_API_KEY` | your key, where `auth.mode` is not `local` |
+| `HOLDFAST_TOKEN` | your token, where `auth.mode` is `jwt` |
 | `HOLDFAST_APPROVER_SECRET` | your approver secret, instead of being asked for it |
 | `HOLDFAST_DEBUG` | `1` shows the traceback of an error |
 

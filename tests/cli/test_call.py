@@ -177,7 +177,7 @@ def test_no_name_or_message_can_move_the_cursor(holdfast: Holdfast) -> None:
     [
         ("upstreams: [", "holdfast.yaml is not valid YAML"),
         ("upstreams: {desk: {mpc: {}}}", "unknown key 'mpc'; did you mean 'mcp'?"),
-        ("auth: {issuer: here}", "'issuer' is not built yet; remove it"),
+        ("auth: {issuer: here}", "write 'https://host/path'"),
         ("policies: here", "there is no folder"),
         ("store: sqlite:///${NOT_THERE}.db", "environment variable 'NOT_THERE' is not set"),
         ("upstreams: {desk: {functions: 'nowhere:TOOLS'}}", "cannot import 'nowhere'"),

@@ -151,10 +151,10 @@ def test_doctor_ends_with_one_when_something_is_wrong(
     assert holdfast("doctor", "--json").json["ok"] is False
 
 
-def test_a_key_that_is_created_opens_the_door(
+def test_a_key_for_the_configuration_opens_the_door(
     desk: Path, holdfast: Holdfast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = holdfast("keys", "create", "--user", "ana")
+    made = holdfast("keys", "create", "--user", "ana", "--for-config")
     plain, entry = made.out.split("\n\n")
     assert "shown once" in made.err
     tree = yaml.safe_load((desk / "holdfast.yaml").read_text())
@@ -171,7 +171,7 @@ def test_a_key_that_is_created_opens_the_door(
 
 
 def test_a_key_for_nobody_is_made_with_a_warning(holdfast: Holdfast) -> None:
-    made = holdfast("keys", "create", "--user", "zoe", "--agent", "bot")
+    made = holdfast("keys", "create", "--user", "zoe", "--agent", "bot", "--for-config")
     assert made.code == 0
     assert "there is no person 'zoe'" in made.err
     assert "there is no agent 'bot'" in made.err

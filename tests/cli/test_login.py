@@ -26,6 +26,7 @@ def configured(folder: Path, w: World, auth: str = "{type: oauth}") -> Path:
     path = folder / "holdfast.yaml"
     path.write_text(
         f"upstreams:\n  crm: {{mcp: {{url: '{w.url}', auth: {auth}}}}}\n"
+        "egress: {allow: ['127.0.0.1']}\n"
         "auth: {people: {alice: {tenant: acme}, bob: {tenant: acme}}}\n"
     )
     return path

@@ -39,6 +39,44 @@ def test_a_good_folder_is_shown_with_its_policies(rules: Path, holdfast: Holdfas
 
 
 @requirement("NAM-1", "POL-1")
+def test_what_each_policy_changes_and_what_never_decides_anything_is_shown(
+    rules: Path, holdfast: Holdfast
+) -> None:
+    (rules / "more.cedar").write_text(READS)
+    ended = holdfast("policy", "check", "rules")
+    assert ended.code == 0
+    assert "refused \u2192 asks" in ended.out
+    warned = "warning: more.cedar:1:1: 'reads' changes nothing: permit 'open' holds whenever it does"
+    assert warned in ended.out
+    assert "2 policies, 1 warning" in ended.out
+    assert holdfast("policy", "check", "rules", "--strict").code == 1
+    told = holdfast("policy", "check", "rules", "--json").json
+    [finding] = told["findings"]
+    assert (finding["kind"], finding["policy"], finding["with"], finding["line"]) == (
+        "redundant",
+        "reads",
+        "open",
+        1,
+    )
+    assert {one["policy"] for one in told["changes"]} == {"open"}
+
+
+@requirement("REG-8", "POL-1")
+def test_pins_are_printed_to_be_pasted_and_then_hold(rules: Path, holdfast: Holdfast) -> None:
+    policy = '@id("close") permit (principal, action == Action::"desk.close_ticket", resource);\n'
+    (rules / "desk.cedar").write_text(policy)
+    _, pin = holdfast("policy", "check", "rules", "--pin").out.splitlines()
+    assert pin.startswith('@contract("desk/desk.close_ticket sha256:')
+    (rules / "desk.cedar").write_text(f"{pin}\n{policy}")
+    ended = holdfast("policy", "check", "rules", "--strict")
+    assert ended.code == 0
+    assert "bound to them already" in holdfast("policy", "check", "rules", "--pin").out
+    (rules / "desk.cedar").write_text(f'{pin.replace("sha256:", "sha256:" + "ab")[:-4]}")\n{policy}')
+    said = holdfast("policy", "check", "rules").out
+    assert "warning: desk.cedar:1:2: 'close' does not hold: no contract of 'desk.close_ticket' is" in said
+
+
+@requirement("NAM-1", "POL-1")
 def test_a_bad_folder_ends_with_one_and_every_place(rules: Path, holdfast: Holdfast) -> None:
     (rules / "more.cedar").write_text(
         '@id("a") permit (principal, action, resource) when { resource.x == 1 };'

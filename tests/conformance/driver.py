@@ -18,10 +18,13 @@ from holdfast.catalog.imports.lock import Lock
 from holdfast.catalog.imports.native import companions
 from holdfast.catalog.imports.overlay import Overlay
 from holdfast.model.answer import Answer
+from holdfast.model.egress.rules import Rules
 from holdfast.model.tool import Tool
 from holdfast.ports import Attempt
 from holdfast.stores.keyring import Keyring
 from holdfast.stores.memory.tokens import MemoryTokens
+from holdfast.upstreams.http.guard import Guard
+from holdfast.upstreams.http.outgoing import Outgoing
 from holdfast.upstreams.mcp.oauth import OAuthAuthorizer
 from holdfast.upstreams.mcp.oauth_client import Client, Redirect
 from holdfast.upstreams.mcp.target import HttpTarget
@@ -153,7 +156,12 @@ def authorizer(asked: Asked) -> OAuthAuthorizer:
         client_metadata_url=METADATA,
     )
     store = MemoryTokens(Keyring())
-    return OAuthAuthorizer(NAME, asked.url, store, client=client, shared=True, open_url=agreeing)
+    outgoing = Outgoing(
+        Guard(Rules(allow=("127.0.0.1", "[::1]", "localhost")))
+    )  # the suite is on this machine
+    return OAuthAuthorizer(
+        NAME, asked.url, store, client=client, shared=True, open_url=agreeing, outgoing=outgoing
+    )
 
 
 async def agreeing(url: str) -> Redirect:

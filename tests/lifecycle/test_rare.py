@@ -9,7 +9,7 @@ from holdfast.execution.runtime import Runtime
 from holdfast.model import defaults
 from holdfast.model.call import Call, Decision
 from holdfast.model.errors import StoreError
-from holdfast.model.vocabulary import State, ToolStatus
+from holdfast.model.vocabulary import DataClass, State, ToolStatus
 from holdfast.ports import Ports
 from holdfast.testing import ManualClock
 from tests.lifecycle.conftest import Open
@@ -78,6 +78,71 @@ async def test_what_cannot_be_written_down_is_unknown_and_never_done(
         read = await gateway.call("test.look", {"thing": "a"}, principal=ANA)
     assert (write.status, write.code) == (Status.UNKNOWN, Code.OUTCOME_UNKNOWN)
     assert (read.status, read.code) == (Status.FAILED, Code.RESOURCE_EXHAUSTED)
+
+
+@requirement("AUD-5", "OBS-6")
+async def test_a_replay_that_cannot_be_remembered_is_not_told_where_somebody_must_remember_it(
+    open_gateway: Open, world: World
+) -> None:
+    @tool(**WRITE, data_class=DataClass.CONFIDENTIAL)
+    async def raise_pay(thing: str) -> str:
+        """Raise what somebody earns."""
+        return thing
+
+    async with open_gateway(world, [raise_pay], adapt=failing("refuse")) as gateway:
+        for name in ("raise_pay", "touch"):
+            assert (await gateway.call(f"test.{name}", {"thing": "a"}, key="k", principal=ANA)).data
+        kept = await gateway.call("test.raise_pay", {"thing": "a"}, key="k", principal=ANA, session="s")
+        told = await gateway.call("test.touch", {"thing": "a"}, key="k", principal=ANA, session="s")
+    assert (kept.status, kept.code, kept.data) == (Status.REFUSED, Code.RESOURCE_EXHAUSTED, None)
+    assert (told.status, told.replayed) == (Status.DONE, True)
+
+
+@requirement("OBS-6", "IDM-5")
+async def test_an_answer_that_a_probe_gives_in_place_of_the_tool_is_remembered_too(
+    open_gateway: Open, world: World
+) -> None:
+    seen = {"read": {"tool": "look", "arguments": {"thing": "=args.thing"}}, "committed": "true"}
+
+    @tool(**WRITE, data_class=DataClass.CONFIDENTIAL, probe={**seen, "result": "{'pay': 7}"})
+    async def raise_pay(thing: str) -> dict[str, int]:
+        """Raise what somebody earns."""
+        raise RuntimeError("it broke off")
+
+    async with open_gateway(world, [raise_pay]) as gateway:
+        done = await gateway.call("test.raise_pay", {"thing": "a"}, key="k", principal=ANA, session="s")
+        assert gateway._ports.labels is not None
+        held = await gateway._ports.labels.list("default")
+    assert (done.status, done.data) == (Status.DONE, {"pay": 7})
+    assert [(one.holder, one.label) for one in held] == [("session:ana/s", "confidential")]
+
+
+@requirement("OBS-6", "APR-6")
+async def test_what_a_preview_or_a_refusal_shows_of_the_target_is_remembered(
+    open_gateway: Open, world: World
+) -> None:
+    reads = {"tool": "pay_of", "arguments": {"thing": "=args.thing"}}
+
+    @tool(effect=Effect.READ_ONLY, data_class=DataClass.CONFIDENTIAL)
+    async def pay_of(thing: str) -> dict[str, int]:
+        """Read what somebody earns."""
+        return {"pay": 7}
+
+    @tool(**WRITE, state={"read": reads, "version": "string(state.pay)"}, preview={"read": reads})
+    async def greet(thing: str) -> str:
+        """Greet somebody."""
+        return thing
+
+    async with open_gateway(world, [pay_of, greet]) as gateway:
+        assert gateway._ports.labels is not None
+        await gateway.call("test.greet", {"thing": "a"}, key="k", principal=ANA, session="done")
+        shown = await gateway.call("test.greet", {"thing": "a"}, principal=ANA, session="look", preview=True)
+        stale: dict[str, Any] = {"principal": ANA, "session": "stale", "if_match": "6"}
+        told = await gateway.call("test.greet", {"thing": "a"}, key="l", **stale)
+        held = await gateway._ports.labels.list("default")
+    assert (shown.status, told.code) == (Status.PREVIEW, Code.STALE_STATE)
+    mine = {one.holder: one.label for one in held if one.principal == ANA.id}
+    assert mine == {"session:ana/look": "confidential", "session:ana/stale": "confidential"}
 
 
 @requirement("VER-4")

@@ -53,6 +53,7 @@ def intent_body(call: Call, at: float, secrets: Secrets | None = None) -> str:
             "contract_digest": facts.contract_digest,
             "decision": _decision(call, secrets),
             "claim": None if secrets is None else _claim(call, secrets),
+            **_handed(call),
         }
     )
 
@@ -96,6 +97,7 @@ def outcome_body(
             "alarms": call.alarms,
             "contract_digest": facts.contract_digest,
             "decision": None if secrets is None else _decision(call, secrets),
+            **_handed(call),
         }
     )
 
@@ -136,6 +138,7 @@ def _decision(call: Call, secrets: Secrets | None) -> dict[str, Any] | None:
         "risk": decision.risk,
         "policies": decision.policies,
     }
+    told |= {name: said for name in ("redact", "verify") if (said := getattr(decision, name))}
     if decision.facts is not None and secrets is not None:
         told["facts"] = b64encode(secrets.seal(call.principal.tenant, orjson.dumps(decision.facts))).decode()
     return told
@@ -147,6 +150,16 @@ def _claim(call: Call, secrets: Secrets) -> str | None:
         return None
     said = (call.ref.principal, call.ref.tool, call.ref.key, call.fingerprint, call.tool.contract.window_s)
     return b64encode(secrets.seal(call.ref.tenant, orjson.dumps(said))).decode()
+
+
+def _handed(call: Call) -> dict[str, Any]:
+    """By which delegation somebody acts, and for whom it was handed on."""
+    principal = call.principal
+    if not principal.act:
+        return {}
+    told: dict[str, Any] = {} if principal.act == (principal.agent,) else {"act": list(principal.act)}
+    tokens = [name for name in principal.rests_on if name.startswith("token:")]
+    return told | ({"delegation": tokens[-1].removeprefix("token:")} if tokens else {})
 
 
 def _decision_id(call: Call) -> str | None:

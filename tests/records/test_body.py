@@ -29,7 +29,16 @@ MANY = settings(max_examples=100)
 texts = st.text(max_size=12)
 anything = st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-9, 9) | texts | st.lists(texts)
 objects = st.dictionaries(texts, anything, max_size=3)
-principals = st.builds(Principal, tenant=st.sampled_from(["default", "acme"]), user=texts, agent=texts)
+principals = st.builds(
+    Principal,
+    tenant=st.sampled_from(["default", "acme"]),
+    user=texts,
+    agent=texts,
+    act=st.lists(texts, max_size=2).map(tuple),
+    rests_on=st.lists(st.sampled_from(["key:k", "token:hf-1", "token:hf-2", "grant:g"]), max_size=3).map(
+        tuple
+    ),
+)
 decisions = st.builds(
     Decision,
     id=texts,

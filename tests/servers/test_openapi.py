@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.model.errors import TABLE, Code
 from holdfast.model.observation import Observation, Status
-from holdfast.servers import jsonrpc, members
+from holdfast.servers import jsonrpc, members, standing
 from holdfast.servers.app import GOVERNED, PUBLIC, STREAMED
 from holdfast.servers.openapi import document
 from tests.requirements import requirement
@@ -144,6 +144,9 @@ def test_a_call_can_answer_every_status_of_the_code_table() -> None:
         ("Settlement", members.SETTLEMENT),
         ("Halt", members.HALT),
         ("Why", members.WHY),
+        ("RuleWish", standing.RULE),
+        ("Acceptance", standing.ACCEPTANCE),
+        ("PlanWish", standing.PLAN),
     ],
 )
 def test_a_described_body_has_the_members_that_are_checked(name: str, checked: members.Members) -> None:

@@ -29,7 +29,7 @@ async def test_an_operator_is_told_in_full(as_person: As) -> None:
     answer = await as_person("petra").post("/v1/why", {"tool": "desk.add", "arguments": {}}, headers)
     EXPLANATION.validate(answer.json())
     assert answer.json()["gate"] == "authorize"
-    assert answer.json()["changes"] == ["grant 'petra' 'notes:write'"]
+    assert answer.json()["changes"] == ["grant 'petra' 'notes:write', and give arguments that it takes"]
     allowed = await as_person("olga").post("/v1/why", {"tool": "desk.add", "arguments": {"text": "a"}})
     EXPLANATION.validate(allowed.json())
     assert (allowed.json()["allowed"], allowed.json()["policies"][0]["id"]) == (True, "starter.writes")

@@ -28,8 +28,12 @@ class Server:
         config: Path,
         environment: Mapping[str, str],
         owner_of: Callable[[str], Awaitable[str | None]] | None = None,
+        options: tuple[str, ...] = (),
     ) -> None:
-        """`owner_of` tells which worker has the operation with a key; only `start` asks."""
+        """`owner_of` tells which worker has the operation with a key; only `start` asks. `options` are those
+        of the command.
+        """
+        self._options = options
         self.name = name
         self.config = config
         self.worker = ""
@@ -115,6 +119,7 @@ class Server:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 *command,
+                *self._options,
                 env=self._environment,
                 stdout=log,
                 stderr=log,

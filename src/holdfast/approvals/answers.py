@@ -31,6 +31,8 @@ def view(asked: Approval, by: Principal, chain: Chain) -> Approval | None:
         return asked
     if asked.ref.principal != by.id and asked.requester != by.user:
         return None
+    if not by.bounds.reaches(asked.ref.tool, ()):
+        return None
     if asked.role_of(by, chain) is not None:
         return asked
     return replace(asked, packet={name: said for name, said in asked.packet.items() if name not in EVIDENCE})

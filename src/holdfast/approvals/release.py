@@ -6,12 +6,14 @@ processes may try at once: the claim lets one of them act, as it does with any d
 
 import logging
 from collections.abc import Awaitable, Callable
+from math import inf
 from typing import Any
 
 import orjson
 
 from holdfast.model import defaults
 from holdfast.model.approval import Approval
+from holdfast.model.bounds import UNBOUND, Bounds
 from holdfast.model.call import Principal, Proposal
 from holdfast.model.observation import Observation, Status
 from holdfast.model.operation import Operation
@@ -78,4 +80,18 @@ def _principal(tenant: str, said: dict[str, Any]) -> Principal:
         agent=said["agent"],
         scopes=frozenset(said["scopes"]),
         trust=said["trust"],
+        bounds=_bounds(said.get("bounds")),
+        act=tuple(said.get("act", ())),
+        rests_on=tuple(said.get("rests_on", ())),
+    )
+
+
+def _bounds(said: list[Any] | None) -> Bounds:
+    if said is None:
+        return UNBOUND
+    tools, resources, until = said
+    return Bounds(
+        None if tools is None else frozenset(tools),
+        None if resources is None else frozenset(resources),
+        inf if until is None else until,
     )

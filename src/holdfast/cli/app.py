@@ -11,12 +11,17 @@ from holdfast.cli import (
     audit,
     budgets,
     calls,
+    delegate,
     doctor,
+    grants,
     keys,
+    labels,
     later,
     login,
     operate,
+    plans,
     policy,
+    rules,
     serve,
     stdio,
     store,
@@ -39,7 +44,7 @@ app = typer.Typer(
 )
 for module in (serve, stdio, wrap, calls, tools, why, approvals, budgets, operate, policy, audit, doctor):
     module.add(app)
-for module in (store, keys, login, later):
+for module in (rules, plans, labels, store, keys, grants, delegate, login, later):
     module.add(app)
 
 

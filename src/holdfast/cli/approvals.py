@@ -15,6 +15,7 @@ from holdfast.cli.session import decider, with_gateway
 from holdfast.cli.shown import show_approval
 from holdfast.model.approval import Answer, Approval
 from holdfast.model.errors import NotFound
+from holdfast.model.standing import PLAN, RULE
 
 if TYPE_CHECKING:
     from holdfast.gateway import Gateway
@@ -118,7 +119,9 @@ def _show_answer(asked: Approval) -> None:
         case Answer.APPROVED:
             show(text(("approved", "bold green"), f"  {asked.id}  {asked.ref.tool}"))
             then = f"{asked.ref.principal} calls again with key {asked.ref.key!r}"
-            if asked.release == "gateway":
+            if asked.ref.tool in (PLAN, RULE):
+                then = f"{asked.ref.key} stands now"
+            elif asked.release == "gateway":
                 then = f"the gateway runs it; its outcome is that of call {asked.call_id}"
             show(text(("  next: ", "dim"), then))
         case Answer.PENDING:

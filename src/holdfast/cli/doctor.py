@@ -3,7 +3,7 @@
 import platform
 import sqlite3
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -90,6 +90,10 @@ async def _open(config: "Config") -> list[Finding]:
             *_policy(gateway, str(state.get("policy", "none"))),
             *_tools(gateway),
             *_people(gateway),
+            *_issuer(gateway),
+            *_keys(gateway),
+            *[finding async for finding in _secrets(gateway)],
+            *[finding async for finding in _egress(gateway)],
             *[
                 Finding(
                     "halted",
@@ -116,6 +120,57 @@ def _tools(gateway: "Gateway") -> Iterator[Finding]:
         yield Finding("tools", "warning", "none; add some under 'upstreams'")
     for report in gateway.findings():
         yield Finding("contract", "warning", report)
+
+
+async def _egress(gateway: "Gateway") -> AsyncIterator[Finding]:
+    """What leads inside, and what cannot be reached by rule."""
+    from holdfast.model.egress.ranges import INNER
+
+    async for name, mode, lead in gateway.egress.leads():
+        rule = f"the rule is '{mode}'"
+        if lead is None:
+            yield Finding("egress", "warning", f"the host of {name!r} leads nowhere; {rule}")
+        elif lead.objection is not None:
+            said = f"{name!r} is not connected to: {lead.objection}; {rule}, see 'egress'"
+            yield Finding("egress", "wrong", said)
+        elif inner := sorted(kind.value for kind in lead.kinds & INNER):
+            told = f"{name!r} leads to {' and '.join(inner)} addresses, because its url says so; {rule}"
+            yield Finding("egress", "ok", f"{told} for what it leads to")
+
+
+def _issuer(gateway: "Gateway") -> Iterator[Finding]:
+    keys, issuer = gateway.identity.issuer_keys, gateway.config.auth.issuer
+    if keys is None:
+        return
+    if len(keys):
+        yield Finding("issuer", "ok", f"{len(keys)} keys of {issuer!r}")
+    else:
+        said = f"no key of {issuer!r} can be had, so no token is accepted: {keys.wrong or 'it names none'}"
+        yield Finding("issuer", "wrong", said)
+
+
+def _keys(gateway: "Gateway") -> Iterator[Finding]:
+    if gateway.identity.mode == "api_key" and not gateway.identity.keys:
+        said = "none works, so nobody gets in; the first is made with 'holdfast keys create --user NAME'"
+        yield Finding("keys", "warning", said)
+
+
+async def _secrets(gateway: "Gateway") -> AsyncIterator[Finding]:
+    """Each is read, and only said whether that went well."""
+    from holdfast.upstreams.secrets.wallet import Wallet
+
+    wallet = gateway.credentials
+    if not isinstance(wallet, Wallet):
+        return
+    well = 0
+    for name in gateway.config.secrets:
+        if (wrong := await wallet.objection(name)) is None:
+            well += 1
+        else:
+            said = f"{name!r} cannot be used: {wrong}; calls that need it are refused"
+            yield Finding("secrets", "wrong", said)
+    if well:
+        yield Finding("secrets", "ok", f"{well} of {len(gateway.config.secrets)} can be read")
 
 
 def _people(gateway: "Gateway") -> Iterator[Finding]:

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from holdfast.config.upstream import McpServer
     from holdfast.gateway.wiring import Store
     from holdfast.model.call import Principal
+    from holdfast.upstreams.http.outgoing import Outgoing
 
 WAIT_S = 300.0
 ASK_S = 10.0
 """How long an upstream may take to say what it wants."""
+MOST_BYTES = 1 << 20
+"""It says it in a header."""
 
 Name = Annotated[
     str, typer.Argument(metavar="UPSTREAM", help="Its name in the configuration.", show_default=False)
@@ -78,18 +81,24 @@ async def _login(
     """For whom, and whether the gateway itself is still signed out."""
     from holdfast.cli.redirect import Redirects
     from holdfast.gateway.egress import authorizer
+    from holdfast.gateway.outgoing import Egress
+    from holdfast.gateway.secrets import wallet
     from holdfast.gateway.storing import store_of
     from holdfast.system import SystemClock
 
-    challenge, holder = await _challenge(name, server), _holder(person, gateway)
+    egress = Egress(config)
+    own = wallet(config, SystemClock(), egress)
+    challenge, holder = await _challenge(name, server, egress.outgoing_of(name)), _holder(person, gateway)
     async with store_of(config, SystemClock()) as store:
-        known = authorizer(name, server, store.tokens)
+        known = authorizer(name, server, store.tokens, egress, own)
         before = await known.redirect_uris(holder) if known is not None else ()
         async with Redirects(*_ports(server, before)) as redirects:
             asking = authorizer(
                 name,
                 server,
                 store.tokens,
+                egress,
+                own,
                 redirect_uri=redirects.uri,
                 open_url=lambda address: _opened(redirects, address, wait),
             )
@@ -103,11 +112,15 @@ async def _logout(
     config: "Config", name: str, server: "McpServer", person: "Principal", gateway: bool
 ) -> str:
     from holdfast.gateway.egress import authorizer
+    from holdfast.gateway.outgoing import Egress
+    from holdfast.gateway.secrets import wallet
     from holdfast.gateway.storing import store_of
     from holdfast.system import SystemClock
 
+    egress = Egress(config)
+    own = wallet(config, SystemClock(), egress)
     async with store_of(config, SystemClock()) as store:
-        known = authorizer(name, server, store.tokens)
+        known = authorizer(name, server, store.tokens, egress, own)
         if known is None or not await known.sign_out(_holder(person, gateway)):
             raise NotFound(f"there is no such sign-in to {name!r}; 'holdfast login {name}' makes one")
         return await _noted(store, "sign out", name, server, person, gateway)
@@ -134,21 +147,31 @@ async def _opened(redirects: "Redirects", address: str, wait: float) -> tuple[st
     return await redirects.wait(address, wait)
 
 
-async def _challenge(name: str, server: "McpServer") -> str:
+async def _challenge(name: str, server: "McpServer", outgoing: "Outgoing") -> str:
     """What the upstream wants of somebody it does not know."""
-    import aiohttp
+    import json
+
+    from holdfast.upstreams.http.outgoing import NotFetched
 
     ask = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    accept = {"accept": "application/json, text/event-stream", **server.headers}
-    limit = aiohttp.ClientTimeout(total=ASK_S)
+    accept = {
+        "accept": "application/json, text/event-stream",
+        "content-type": "application/json",
+        **{name.lower(): value for name, value in server.headers.items()},
+    }
     try:
-        async with (
-            aiohttp.ClientSession(timeout=limit) as http,
-            http.post(server.url or "", json=ask, headers=accept, allow_redirects=False) as answer,
-        ):
-            return answer.headers.get("www-authenticate", "") if answer.status == 401 else ""
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise HoldfastError(f"upstream {name!r} does not answer: {type(error).__name__}; is it up?") from None
+        answer = await outgoing.ask(
+            "POST",
+            server.url or "",
+            purpose="a sign-in",
+            limit_bytes=MOST_BYTES,
+            deadline_s=ASK_S,
+            headers=accept,
+            body=json.dumps(ask).encode(),
+        )
+    except NotFetched as error:
+        raise HoldfastError(f"upstream {name!r} does not answer: {error}; is it up?") from None
+    return (answer.header("www-authenticate") or "") if answer.status == 401 else ""
 
 
 def _ports(server: "McpServer", before: tuple[str, ...]) -> tuple[int, ...]:
@@ -166,12 +189,10 @@ def _holder(person: "Principal", gateway: bool) -> str:
 
 
 def _person(config: "Config", name: str | None) -> "Principal":
-    from holdfast.identity import build
+    from holdfast.cli.session import credential, identity_of
 
     secret = os.environ.get("HOLDFAST_APPROVER_SECRET") or None
-    return build(config.auth.model_dump()).at_terminal(
-        name, secret=secret, key=os.environ.get("HOLDFAST_API_KEY")
-    )
+    return identity_of(config).at_terminal(name, secret=secret, key=credential())
 
 
 def _signed_in_to(config: "Config", name: str) -> "McpServer":

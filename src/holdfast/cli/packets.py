@@ -39,15 +39,22 @@ def _body(asked: Approval) -> "RenderableType":
     packet = asked.packet
     parts: list[RenderableType] = [
         text((str(packet.get("action", asked.ref.tool)), "bold")),
-        text(str(packet.get("consequence", "what was asked is no longer kept"))),
+        _wrapped(str(packet.get("consequence", "what was asked is no longer kept"))),
         text(""),
         _fields(_facts(asked)),
     ]
     for label, shown in _shown(packet):
         parts += [text(""), text((label, "bold")), data(shown)]
     for warning in _warnings(packet):
-        parts += [text(""), text(warning)]
+        parts += [text(""), _wrapped(warning)]
     return Group(*parts)
+
+
+def _wrapped(words: str | tuple[str, str]) -> "RenderableType":
+    """Never cut at the edge of the panel: what cannot be seen is not agreed to."""
+    built = text(words)
+    built.no_wrap, built.overflow = False, "fold"
+    return built
 
 
 def _facts(asked: Approval) -> Iterator[tuple[str, str]]:
@@ -74,6 +81,9 @@ def _facts(asked: Approval) -> Iterator[tuple[str, str]]:
 
 def _shown(packet: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "arguments (as the agent wrote them)", packet.get("arguments", {})
+    for name, label in (("says", "in words"), ("proof", "past questions it would have answered")):
+        if packet.get(name):
+            yield label, packet[name]
     for name, label in (("before", "before, as read from"), ("after", "after, as predicted by")):
         if seen := packet.get(name):
             yield f"{label} {seen['source']}", seen["state"]

@@ -76,8 +76,8 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str | tuple[str, str]
     built = Table(
         box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0), show_header=any(headings)
     )
-    for heading in headings:
-        built.add_column(heading, overflow="fold")
+    for number, heading in enumerate(headings):  # by the first one a row is named, and that gets pasted
+        built.add_column(heading, overflow="fold", no_wrap=number == 0)
     for row in rows:
         built.add_row(*(text(cell) for cell in row))
     return built

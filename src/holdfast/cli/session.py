@@ -14,6 +14,7 @@ from holdfast.identity import Identity, Unauthenticated
 from holdfast.model.call import Principal
 
 if TYPE_CHECKING:
+    from holdfast.config import Config
     from holdfast.gateway import Gateway
 
 T = TypeVar("T")
@@ -27,6 +28,7 @@ def with_gateway(config: Path, work: "Callable[[Gateway], Awaitable[T]]") -> T:
 
     async def opened() -> T:
         async with Gateway.open(config, connect=False) as gateway:
+            await recognize(gateway.identity)
             return await work(gateway)
 
     return asyncio.run(opened())
@@ -34,7 +36,7 @@ def with_gateway(config: Path, work: "Callable[[Gateway], Awaitable[T]]") -> T:
 
 def caller(gateway: "Gateway", name: str | None) -> Principal:
     """Who makes a call."""
-    return gateway.identity.at_terminal(name, secret=_given_secret(), key=os.environ.get("HOLDFAST_API_KEY"))
+    return gateway.identity.at_terminal(name, secret=_given_secret(), key=credential())
 
 
 def decider(gateway: "Gateway", name: str | None) -> Principal:
@@ -54,7 +56,31 @@ def person(identity: Identity, name: str | None) -> Principal:
         import typer
 
         secret = typer.prompt(f"approver secret of {known.name}", hide_input=True, err=True)
-    return identity.at_terminal(name, secret=secret, key=os.environ.get("HOLDFAST_API_KEY"))
+    return identity.at_terminal(name, secret=secret, key=credential())
+
+
+def credential() -> str | None:
+    """What whoever is at the terminal holds: a token, or a key."""
+    return os.environ.get("HOLDFAST_TOKEN") or os.environ.get("HOLDFAST_API_KEY") or None
+
+
+async def recognize(identity: Identity) -> None:
+    """Get what it takes to check the credential: for a token, the keys of its issuer."""
+    if identity.issuer_keys is not None and (held := credential()) is not None:
+        await identity.learn({"authorization": f"Bearer {held}"})
+
+
+def identity_of(config: "Config") -> Identity:
+    """Where no gateway can be opened; whoever holds a credential can be recognized."""
+    import asyncio
+
+    from holdfast.gateway.issuer import fetcher
+    from holdfast.gateway.outgoing import Egress
+    from holdfast.identity import build
+
+    identity = build(config.auth.model_dump(), fetch=fetcher(config, Egress(config)))
+    asyncio.run(recognize(identity))
+    return identity
 
 
 def _given_secret() -> str | None:

@@ -7,6 +7,7 @@ client is an agent of theirs, and holds no role: what needs a person is approved
 import contextlib
 import signal
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,6 +15,7 @@ import typer
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from holdfast.gateway import Gateway
@@ -45,6 +47,7 @@ async def _serve(config: "Path", user: str | None, agent: str, wire: "Wire") -> 
     import asyncio
 
     from holdfast.cli.invoked import command
+    from holdfast.cli.session import recognize
     from holdfast.config import load
     from holdfast.gateway import Gateway
     from holdfast.servers.mcp.stdio import serve
@@ -53,23 +56,48 @@ async def _serve(config: "Path", user: str | None, agent: str, wire: "Wire") -> 
     loaded = load(config)
     configure(sys.stderr, loaded.telemetry.logs, loaded.telemetry.level)
     async with Gateway.open(loaded) as gateway:
-        serving = asyncio.create_task(serve(gateway, client(gateway, user, agent), wire, command()))
+        await recognize(gateway.identity)
+        serving = asyncio.create_task(serve(gateway, sender(gateway, user, agent), wire, command()))
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
         with contextlib.suppress(asyncio.CancelledError):  # told to stop: the gateway is closed in order
             await serving
 
 
-def client(gateway: "Gateway", user: str | None, agent: str) -> "Principal":
-    """Who is at the other end, as over HTTP: by name in local mode, else by the key in the environment."""
-    import os
+def sender(gateway: "Gateway", user: str | None, agent: str) -> "Callable[[], Principal]":
+    """The client as it stands whenever it asks for something: what it was granted ends, and more may come.
 
+    One whose credential was taken back stays who it was; whatever it does rests on that, and is refused.
+    """
+    from holdfast.identity import Unauthenticated
+
+    last = client(gateway, user, agent)
+
+    def now() -> "Principal":
+        nonlocal last
+        with contextlib.suppress(Unauthenticated):
+            last = client(gateway, user, agent)
+        return last
+
+    return now
+
+
+def client(gateway: "Gateway", user: str | None, agent: str) -> "Principal":
+    """Who is at the other end, as over HTTP: by name in local mode, else by what the environment holds."""
+    from holdfast.cli.session import credential
     from holdfast.identity.identity import AGENT as AGENT_HEADER
     from holdfast.identity.identity import USER
+    from holdfast.model.bounds import Bounds
 
     headers = {AGENT_HEADER: agent}
     if user is not None:
         headers[USER] = user
-    if (key := os.environ.get("HOLDFAST_API_KEY")) is not None:
-        headers["authorization"] = f"Bearer {key}"
-    return gateway.identity.authenticate(headers)
+    held = credential()
+    if held is not None:
+        headers["authorization"] = f"Bearer {held}"
+    principal = gateway.identity.authenticate(headers)
+    if held is None or gateway.identity.mode == "local":
+        return principal
+    # The client shows its credential only once, and may stay for days: no longer than the credential lasts.
+    until = gateway.identity.holder(held).claim.until
+    return replace(principal, bounds=principal.bounds.meet(Bounds(until=until)))

@@ -10,7 +10,7 @@ from holdfast.cli.exits import Exit
 from holdfast.cli.invoked import command, with_config
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json, Note
 from holdfast.cli.screen import fail, show, show_json, text
-from holdfast.cli.session import decider, person, with_gateway
+from holdfast.cli.session import decider, identity_of, person, with_gateway
 
 if TYPE_CHECKING:
     from holdfast.gateway.recovery import Recovered
@@ -48,10 +48,9 @@ def restore(file: File, as_: As = None, config: ConfigFile = DEFAULT_CONFIG, as_
 
     from holdfast.config import load
     from holdfast.gateway import backups
-    from holdfast.identity import build
 
     known = load(config)
-    identity = build(known.auth.model_dump())
+    identity = identity_of(known)
     by = person(identity, as_)
     taken, restored = asyncio.run(backups.restore(known, file.absolute(), by, identity))
     if as_json:

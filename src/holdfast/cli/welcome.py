@@ -25,6 +25,13 @@ POLICIES = {
 }
 
 
+AUTH = {
+    "local": "local: this machine only",
+    "api_key": "API keys",
+    "jwt": "tokens of the issuer, or API keys",
+}
+
+
 async def welcome(gateway: "Gateway", address: str) -> None:
     config = gateway.config
     contracts = [entry.tool.contract for entry in gateway.tools(EVERYTHING)]
@@ -37,7 +44,7 @@ async def welcome(gateway: "Gateway", address: str) -> None:
             [
                 ("  store", config.store_shown if config.on_postgres else str(_near(config.store_path))),
                 ("  environment", config.environment.value),
-                ("  auth", "local: this machine only" if config.auth.mode == "local" else "API keys"),
+                ("  auth", AUTH[config.auth.mode]),
                 ("  policy", POLICIES.get(version.partition("/")[0], (version, ""))),
                 (
                     "  tools",

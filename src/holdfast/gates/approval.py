@@ -15,7 +15,8 @@ from holdfast.model.errors import Code, TooManyAsks
 from holdfast.model.observation import Status
 from holdfast.model.packet import SEEN_BY_APPROVERS, packet
 from holdfast.model.restored import REFUSED, RESTORED
-from holdfast.model.stage import UseGrant
+from holdfast.model.stage import UseGrant, UseRule, UseStep
+from holdfast.model.standing import Plan, granted, step_for, unmet, why_not
 from holdfast.model.verdict import PASS, Hold, Refusal, Verdict
 from holdfast.ports import Ports
 
@@ -37,11 +38,13 @@ async def approval(call: Call, ports: Ports) -> Verdict:
     found = await ports.approvals.find(call.ref)
     if found is not None:
         return _judge(call, found, need, ports)
-    lacking = _lacking(call, need, ports) or await _unasked(ports)
-    return lacking or await _ask(call, need, ports)
+    if await _planned(call, need, ports) or await _ruled(call, need, ports):
+        return await unasked(ports) or PASS
+    missing = lacking(call, need, ports) or await unasked(ports)
+    return missing or await _ask(call, need, ports)
 
 
-async def _unasked(ports: Ports) -> Refusal | None:
+async def unasked(ports: Ports) -> Refusal | None:
     """A store that was put back may have been asked this before, and does not know."""
     if RESTORED in await ports.controls.halts():
         return Refusal(Code.TOOL_UNAVAILABLE, REFUSED)
@@ -50,8 +53,8 @@ async def _unasked(ports: Ports) -> Refusal | None:
 
 async def _ask(call: Call, need: Need, ports: Ports) -> Verdict:
     floor = join(call.tool.contract.security.approval_floor, call.decision.floor)
-    evidence = await _evidence(call, ports)
-    shown = packet(call, need, floor, evidence, ports.clock.now(), ports.approval_s)
+    seen = await evidence(call, ports)
+    shown = packet(call, need, floor, seen, ports.clock.now(), ports.approval_s)
     try:
         asked = await ports.approvals.ask(call, need, shown, call.proposal.release or ports.release)
     except TooManyAsks as error:
@@ -113,10 +116,52 @@ def _token(call: Call, presented: str, ports: Ports) -> Refusal | None:
     return Refusal(Code.APPROVAL_DENIED, f"the approval token cannot be used: {why}")
 
 
+# --- an answer that covers more than this call ----------------------------------------------
+
+
+async def _planned(call: Call, need: Need, ports: Ports) -> bool:
+    """Whether it is an unused step of a plan that people approved; APR-8."""
+    if ports.plans is None:
+        return False
+    name, principal = call.proposal.plan, call.principal
+    plans = await ports.plans.standing(principal.tenant, principal.id)
+    for plan in plans:
+        if name in (None, plan.id) and _is_step(call, plan, need, ports):
+            return True
+    if name is not None and all(plan.id != name for plan in plans):
+        call.warnings.append(f"no plan {name!r} of yours stands: not approved, ended or not known")
+    return False
+
+
+def _is_step(call: Call, plan: Plan, need: Need, ports: Ports) -> bool:
+    """Drift is asked about alone: what does not fit takes nothing from the rest of the plan."""
+    step = step_for(plan, call)
+    why = ["no unused step of it is this call"] if step is None else [*unmet(plan, call, need, ports.people)]
+    if step is not None and not why:
+        call.stage("approval", UseStep(plan.id, step.number))
+        call.grant = granted(f"plan:{plan.id}#{step.number}", plan)
+        return True
+    if call.proposal.plan == plan.id:
+        call.warnings.append(f"plan {plan.id!r} does not cover this call: {'; '.join(why)}")
+    return False
+
+
+async def _ruled(call: Call, need: Need, ports: Ports) -> bool:
+    """Whether a rule that stands covers it; APR-9."""
+    if ports.rules is None:
+        return False
+    for rule in await ports.rules.standing(call.principal.tenant, call.tool.contract.tool):
+        if not why_not(rule, call, need, ports.people):
+            call.stage("approval", UseRule(rule.id))
+            call.grant = granted(f"rule:{rule.id}", rule)
+            return True
+    return False
+
+
 # --- a question that is to be asked -------------------------------------------------------
 
 
-def _lacking(call: Call, need: Need, ports: Ports) -> Refusal | None:
+def lacking(call: Call, need: Need, ports: Ports) -> Refusal | None:
     """Better a clear no than a question nobody here could answer."""
     for role, count in need.items():
         holders = _holders(call, role, ports.chain, ports)
@@ -137,7 +182,7 @@ def _holders(call: Call, role: str, chain: Chain, ports: Ports) -> frozenset[str
     return holders if role == "user" else holders - {call.principal.user}
 
 
-async def _evidence(call: Call, ports: Ports) -> dict[str, Any]:
+async def evidence(call: Call, ports: Ports) -> dict[str, Any]:
     """The target before, and as it would be after: read now, and frozen."""
     state, look = call.tool.state, call.tool.preview
     before = None

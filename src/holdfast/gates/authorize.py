@@ -1,13 +1,14 @@
 """May this principal use this tool at all?
 
 If not, the tool does not exist as far as they can tell: the answer is word for word
-the one for an unknown name. Only those who may use it learn that it is quarantined,
-unavailable or not to be had in that version.
+the one for an unknown name; so it is for a tool that a delegation does not reach. Only those
+who may use it learn that it is quarantined, unavailable or not to be had in that version.
 """
 
+from holdfast.model.bounds import UNBOUND
 from holdfast.model.call import Call
 from holdfast.model.errors import Code
-from holdfast.model.messages import no_such_tool
+from holdfast.model.messages import ENDED, no_such_tool
 from holdfast.model.scopes import covers_all
 from holdfast.model.verdict import PASS, Refusal, Verdict
 from holdfast.model.vocabulary import Effect, SafetyMode, ToolStatus
@@ -23,9 +24,13 @@ async def authorize(call: Call, ports: Ports) -> Verdict:
         allowed = contract.effect is Effect.READ_ONLY and not contract.lookups and contract.state is None
     else:
         allowed = covers_all(principal.scopes, contract.security.required_scopes)
+        if principal.bounds is not UNBOUND:
+            allowed = allowed and principal.bounds.reaches(contract.tool, ())
     if not allowed:
         name = call.proposal.tool.partition("@")[0]
         return Refusal(Code.TOOL_NOT_FOUND, no_such_tool(name), private=Code.PERMISSION_DENIED)
+    if principal.bounds is not UNBOUND and not _in_time(call, ports):
+        return Refusal(Code.PERMISSION_DENIED, ENDED)
     if call.version_problem is not None:
         return Refusal(Code.VERSION_INCOMPATIBLE, call.version_problem)
     refusal = None if call.status is _ACTIVE else _standing(call)
@@ -34,6 +39,13 @@ async def authorize(call: Call, ports: Ports) -> Verdict:
     if call.proposal.safety_mode is _HALTED:
         return Refusal(Code.TOOL_UNAVAILABLE, "this caller is halted; ask an operator to resume it")
     return PASS
+
+
+def _in_time(call: Call, ports: Ports) -> bool:
+    """What was delegated ends: nothing runs on after that."""
+    left = call.principal.bounds.until - ports.clock.now()
+    call.deadline = min(call.deadline, ports.clock.monotonic() + left)
+    return left > 0
 
 
 def _standing(call: Call) -> Refusal | None:

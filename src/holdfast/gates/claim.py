@@ -2,18 +2,22 @@
 
 The last gate. Claim, grants, rates and intent become durable in one transaction
 before anything runs, and exactly one of any number of duplicates gets past here.
-Policy is asked once more if it changed on the way (LIF-6).
+Policy is asked once more if it changed on the way, or what the caller has seen did (LIF-6).
 """
 
 from holdfast import settlement
 from holdfast.model.approval import Need, joined, needed
+from holdfast.model.bounds import UNBOUND
 from holdfast.model.call import Call
 from holdfast.model.errors import Code
+from holdfast.model.holders import holders
 from holdfast.model.keys import upstream_key
-from holdfast.model.stage import PolicyVersion
+from holdfast.model.messages import ENDED
+from holdfast.model.stage import PolicyVersion, SeenLabels
 from holdfast.model.verdict import PASS, Pass, Refusal, Verdict
-from holdfast.ports import Begun, Denied, Outdated, Ports
+from holdfast.ports import Begun, Denied, Outdated, Ports, Relabelled, Revoked
 
+JUDGED = (PolicyVersion, SeenLabels)
 TRIES = 3
 """A key freed between our look and our claim is tried again; more than this is a storm."""
 
@@ -21,12 +25,20 @@ TRIES = 3
 async def claim(call: Call, ports: Ports) -> Verdict:
     if call.cancelled:
         return Refusal(Code.CANCELLED, "cancelled before anything ran")
+    bounds = call.principal.bounds
+    if bounds is not UNBOUND and ports.clock.now() >= bounds.until:
+        return Refusal(Code.PERMISSION_DENIED, ENDED)
+    again = False
     for _ in range(TRIES):
-        changed = _policy_changed(call, ports)
-        if changed is not None:
-            return changed
-        _stage_version(call, ports)
+        if again or call.decision.version != ports.policy.version:
+            changed = await _judged_again(call, ports, anew=again)
+            if changed is not None:
+                return changed
+        _stage_judged(call, ports)
         result = await ports.ledger.begin(call)
+        if isinstance(result, Relabelled):
+            again, call.labels = True, None
+            continue
         if isinstance(result, Outdated) and ports.promotion is not None:
             await ports.promotion.follow()
             continue
@@ -36,7 +48,9 @@ async def claim(call: Call, ports: Ports) -> Verdict:
                 call.id = result.operation.call_id
                 call.upstream_key = upstream_key(result.operation.ref)
             return PASS
-        if isinstance(result, Denied) and result.gate == "approval":
+        if isinstance(result, Revoked):
+            call.alarms.append("it rested on something that was revoked while it was on its way")
+        if isinstance(result, Denied) and result.code is Code.APPROVAL_DENIED:
             call.alarms.append(result.message)
         if isinstance(result, Denied):
             return Refusal(result.code, result.message, retry_after_ms=result.retry_after_ms)
@@ -46,23 +60,24 @@ async def claim(call: Call, ports: Ports) -> Verdict:
     return Refusal(Code.KEY_IN_USE, "others keep taking this key; wait, then retry", retry_after_ms=1_000)
 
 
-def _stage_version(call: Call, ports: Ports) -> None:
-    """What the transaction of the claim compares with what is in force in the store; DEC-5."""
+def _stage_judged(call: Call, ports: Ports) -> None:
+    """What the transaction of the claim compares with what holds in the store then; DEC-5."""
     if call.staged:
-        call.staged = [(gate, stage) for gate, stage in call.staged if not isinstance(stage, PolicyVersion)]
+        call.staged = [one for one in call.staged if not isinstance(one[1], JUDGED)]
     if ports.promotion is not None and not call.principal.system:
         call.stage("policy", PolicyVersion(ports.promotion.seen))
+    if call.labels is not None:
+        call.stage("policy", SeenLabels(holders(call.proposal), call.labels))
 
 
-def _policy_changed(call: Call, ports: Ports) -> Refusal | None:
-    before = call.decision
-    if before.version == ports.policy.version or call.principal.system:
+async def _judged_again(call: Call, ports: Ports, *, anew: bool) -> Refusal | None:
+    if call.principal.system:
         return None
-    now = ports.policy.decide(call)
+    before, now = call.decision, await ports.judged(call)
     if not now.allow:
-        return Refusal(
-            Code.POLICY_VIOLATION, f"policy changed and no longer allows this call: {'; '.join(now.reasons)}"
-        )
+        call.decision = now
+        what = "what was read meanwhile forbids" if anew else "policy changed and no longer allows"
+        return Refusal(Code.POLICY_VIOLATION, f"{what} this call: {'; '.join(now.reasons)}")
     least = call.tool.contract.security.approval_floor
     had, needs = needed(least, before), needed(least, now)
     if joined(had, needs) != had:

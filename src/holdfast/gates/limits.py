@@ -140,6 +140,10 @@ def _rates(call: Call, ports: Ports) -> Iterator[TakeRate]:
     if declared is not None:
         yield TakeRate(f"tool:{contract.tool}", declared.calls, declared.per_s)
     for rate in ports.rates:
+        if rate.per is Per.CREDENTIAL:  # what stands behind it sees one caller, whoever calls which tool
+            for name in rate.secrets(contract, call.upstream, call.principal.tenant):
+                yield TakeRate(f"credential:{name}", rate.calls, rate.per_s, shared=True)
+            continue
         if not rate.covers(contract.tool):
             continue
         match rate.per:

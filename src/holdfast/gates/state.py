@@ -27,8 +27,18 @@ async def state(call: Call, ports: Ports) -> Verdict:
     if isinstance(verdict, Pass):
         verdict = await _target(call, ports)
     if isinstance(verdict, Pass) and call.proposal.plan_token is not None and not call.previewing:
-        return await _plan(call, call.proposal.plan_token, ports)
+        verdict = await _plan(call, call.proposal.plan_token, ports)
+    if isinstance(verdict, Refusal) and verdict.data is not None:
+        call.shows = _shown(call, ports)
     return verdict
+
+
+def _shown(call: Call, ports: Ports) -> tuple[str, ...]:
+    """Whoever is told how the target is has seen what the readings of it brought; OBS-6."""
+    look, preview = call.tool.state, call.tool.preview
+    read = [] if look is None else [look.read.tool]
+    read += [] if preview is None else [preview.tool]
+    return tuple(label for name in read for label in ports.labels_of(name))
 
 
 async def _situation(call: Call, ports: Ports) -> Verdict:

@@ -172,8 +172,7 @@ class Auditing:
         )
         if not self._alarmed:
             self._alarmed = True
-            members = {"checkpoint": known.size, "size": size}
-            await self._audit.note(ALL_TENANTS, "checkpoint refused", "holdfast", **members)
+            await self.note(ALL_TENANTS, "checkpoint refused", "holdfast", checkpoint=known.size, size=size)
 
     # --- looking --------------------------------------------------------------------------
 
@@ -184,6 +183,10 @@ class Auditing:
     async def since(self, tenant: str, at: float, after: int, limit: int) -> Sequence[Entry]:
         await self._audit.sequence()
         return await self._audit.since(tenant, at, after, limit)
+
+    async def tenants(self) -> Sequence[str]:
+        await self._audit.sequence()
+        return await self._audit.tenants()
 
     async def proof(self, tenant: str, record: str) -> Proof:
         """That a record is in the log, up to the newest checkpoint over it; raises NotFound."""
@@ -210,5 +213,5 @@ class Auditing:
     async def erase(self, tenant: str, by: str) -> bool:
         return await self._audit.erase(tenant, by)
 
-    async def note(self, tenant: str, act: str, by: str, **members: object) -> None:
-        await self._audit.note(tenant, act, by, **members)
+    async def note(self, tenant: str, act: str, by: str, *, about: str = "", **members: object) -> None:
+        await self._audit.note(tenant, act, by, about=about, **members)

@@ -33,7 +33,7 @@ async def take(config: Config, path: Path, ports: Ports) -> Manifest:
 
 async def restore(config: Config, path: Path, by: Principal, people: People) -> tuple[Manifest, Restored]:
     """Put a backup in the place of the configured store; nobody may have that open."""
-    if not ("operator" in by.roles or ("user" in by.roles and not people.holders(by.tenant, "operator"))):
+    if not ("operator" in by.roles or ("user" in by.roles and not people.operated(by.tenant))):
         raise Forbidden(f"{by.user!r} is no operator here; this needs the role 'operator'")
     secrets = _secrets(config)
     with opened(path, lambda raw: secrets.sign(EVERYBODY, PURPOSE, raw)) as backup:

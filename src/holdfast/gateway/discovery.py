@@ -19,6 +19,7 @@ from holdfast.catalog.imports.names import local_name
 from holdfast.catalog.imports.native import companions
 from holdfast.catalog.imports.overlay import Overlay
 from holdfast.config import Config
+from holdfast.gateway import promised_egress
 from holdfast.gateway.native import Native, distrusted
 from holdfast.model import defaults
 from holdfast.model.contract import Contract
@@ -128,7 +129,8 @@ class Discovery:
 
     def _overlay(self, name: str) -> Overlay:
         file = self._config.upstreams[name].contracts
-        return Overlay() if file is None else Overlay.load(self._config.folder / file)
+        overlay = Overlay() if file is None else Overlay.load(self._config.folder / file)
+        return promised_egress.stated(overlay, self._config, name)
 
     async def _first_look(self, name: str) -> None:
         look = asyncio.ensure_future(self._look(name))
@@ -269,12 +271,13 @@ class Discovery:
             plain=settings.prefix == "",
             known=around.get,
             others=[contract.identity.name for contract in around.values()],
+            unkept=promised_egress.broken(self._config, name),
         )
 
     def _register(
         self, name: str, imported: Imported, capabilities: Mapping[str, Any], *, down: bool = False
     ) -> None:
-        offers = [*imported.offers, *companions(name, capabilities)]
+        offers = [*imported.offers, *companions(name, capabilities, promised_egress.word(self._config, name))]
         statuses = imported.statuses
         if down:
             statuses = {(o.contract.tool, o.contract.version): ToolStatus.UNAVAILABLE for o in offers}

@@ -15,23 +15,26 @@ from holdfast.approvals import answers
 from holdfast.approvals.release import release
 from holdfast.approvals.tend import tend
 from holdfast.config import Config
-from holdfast.gateway import auditing, backups, handover, policies
+from holdfast.gateway import auditing, backups, handover, policies, secrets
 from holdfast.gateway.ending import LAST_S
 from holdfast.gateway.limits import Standing, standings
+from holdfast.gateway.outgoing import Egress
 from holdfast.gateway.readiness import Readiness
 from holdfast.gateway.recall import Recalled, recall
 from holdfast.gateway.recovery import Recovered, Recovery, Wish
 from holdfast.gateway.sealing import seal, unseal
 from holdfast.gateway.storing import store_of
 from holdfast.gateway.underway import Underway, stop
-from holdfast.gateway.watching import tenants_of, view_of
+from holdfast.gateway.watching import view_of
 from holdfast.gateway.why import SCOPE as EXPLAIN
 from holdfast.gateway.why import Explanation
 from holdfast.gateway.why import why as explanation
 from holdfast.gateway.wiring import Adapt, Parts, Store, assemble, connected, functions
 from holdfast.lifecycle import receive
 from holdfast.model import defaults
+from holdfast.model.access import ELEVATION
 from holdfast.model.approval import Answer, Approval
+from holdfast.model.bounds import UNBOUND
 from holdfast.model.call import Call, Principal, Proposal
 from holdfast.model.errors import Code, Forbidden, HoldfastError, NotFound, StoreError, remedy
 from holdfast.model.fields import FieldError
@@ -40,7 +43,8 @@ from holdfast.model.operation import Operation
 from holdfast.model.peer import Peer
 from holdfast.model.record import Entry, Proof, Use
 from holdfast.model.restored import NOT_BY_HAND, RESTORED
-from holdfast.model.scopes import covers, covers_all
+from holdfast.model.scopes import covers
+from holdfast.model.visible import visible
 from holdfast.model.vocabulary import State
 from holdfast.policy import Bundle, Report
 from holdfast.ports import Listing, Promoted, Upstream
@@ -69,17 +73,31 @@ class Gateway:
     def __init__(self, parts: Parts, config: Config) -> None:
         self.config = config
         self.identity = parts.identity
+        self.access = parts.access
+        self.keys = parts.keys
+        self.grants = parts.grants
+        self.rules = parts.rules
+        self.plans = parts.plans
+        self.egress = parts.egress
+        self.credentials = parts.runtime.credentials
+        self.subjects = parts.subjects
         self._ports = parts.ports
         self._runtime = parts.runtime
         self._reports = parts.reports
         self._bundles = parts.bundles
+        self.history = parts.history
+        """What other policies would have decided."""
+        self.labels = parts.labels
+        """What sessions have seen."""
         self._lives = parts.lives
         self._news = parts.news
         self._watching = parts.watching
         self._auditing = parts.auditing
+        self.delegation = parts.delegation
         self._discovery = parts.discovery
         self._retiring = parts.retiring
         self._pushing: asyncio.Task[None] | None = None
+        self._following: asyncio.Task[None] | None = None
         self._under_way = Underway(parts)
         self._releasing: set[asyncio.Task[None]] = set()
         self._readiness = Readiness(parts.ports)
@@ -101,8 +119,11 @@ class Gateway:
         loaded = functions(ready)
         async with store_of(ready, SystemClock()) as store:
             signs = await asyncio.to_thread(auditing.notary, ready)
+            egress = Egress(ready)
             ports = {"clock": store.clock, "ids": RandomIds(), "adapt": adapt, "notary": signs}
-            gateway = cls.assemble(ready, store, connected(ready, loaded, store.tokens), **ports)
+            proofs = secrets.proofs(ready, store.clock, egress, store.secrets)
+            upstreams = connected(ready, loaded, store.tokens, egress, proofs)
+            gateway = cls.assemble(ready, store, upstreams, egress=egress, proofs=proofs, **ports)
             try:
                 await gateway.prepare(connect=connect)
                 yield gateway.start()
@@ -120,6 +141,9 @@ class Gateway:
     async def prepare(self, *, connect: bool = True) -> None:
         """Find out what there is to serve; put the configured policies in force where none ever were."""
         await self._auditing.notice()
+        await self.access.follow()
+        if connect and self.identity.issuer_keys is not None:  # where it is away, callers wait for it
+            await self.identity.issuer_keys.look()
         if self._discovery is not None:
             await self._discovery.open(connect=connect)
             policies.refit(self._ports.policy)
@@ -136,6 +160,7 @@ class Gateway:
             self._housekeeping = asyncio.create_task(self._keep_house(), name="holdfast-housekeeping")
             pushing = self._watching.keep_pushing(self._ports.clock, self._look)
             self._pushing = asyncio.create_task(pushing, name="holdfast-metrics")
+            self._following = asyncio.create_task(self.access.keep_following(), name="holdfast-access")
         return self
 
     async def close(self) -> None:
@@ -144,11 +169,12 @@ class Gateway:
             await asyncio.wait(self._releasing, timeout=self._drain_s)
         self._closing = self._draining = True
         self._readiness.close()
-        for task in (self._housekeeping, self._pushing):
+        for task in (self._housekeeping, self._pushing, self._following):
             if task is not None:
                 task.cancel()
         if under_way := self._under_way.tasks:
             await asyncio.wait(under_way, timeout=self._drain_s)
+        await self.identity.close()
         if self._discovery is not None:
             await self._discovery.close()
         await self._runtime.close(self._drain_s)
@@ -277,7 +303,7 @@ class Gateway:
         return [
             listing
             for listing in self._ports.catalog.list()
-            if covers_all(principal.scopes, listing.tool.contract.security.required_scopes)
+            if visible(principal, listing.tool.contract)
             and not (self._discovery is not None and self._discovery.native.unlisted(listing))
         ]
 
@@ -286,12 +312,12 @@ class Gateway:
         found = self._ports.catalog.find(tool, None)
         if found is None:
             return False
-        return covers_all(principal.scopes, found.tool.contract.security.required_scopes)
+        return visible(principal, found.tool.contract)
 
     async def find(self, principal: Principal, call_id: str) -> Observation | None:
         """The call as the ledger knows it now; None when it is unknown or not yours."""
         found = await self._ports.ledger.find_call(principal.tenant, call_id)
-        if found is None or not (found.ref.principal == principal.id or self._operates(principal)):
+        if found is None or not self._theirs(principal, found.ref.principal, found.ref.tool):
             return None
         if found.state is State.HELD:
             return await self._held(found)
@@ -350,7 +376,7 @@ class Gateway:
 
     async def _look(self, view: View | None = None) -> Exposition:
         whole = view or View(labelled=self.config.telemetry.tenant_label)
-        tenants = sorted(tenants_of(self.identity) | {"default"})
+        tenants = sorted(self.identity.tenants() | {"default"})
         return await self._watching.shown(whole, self._ports, self._runtime, len(self._under_way), tenants)
 
     async def ready(self) -> dict[str, str | bool]:
@@ -420,7 +446,8 @@ class Gateway:
     async def cancel(self, by: Principal, call_id: str) -> str:
         """Stop a call that has not acted yet; `cancelled`, `requested` of another process, or `too late`."""
         for call in self._under_way:
-            ours = call.principal.tenant == by.tenant and (call.principal.id == by.id or self._operates(by))
+            tool = call.proposal.tool.partition("@")[0]
+            ours = call.principal.tenant == by.tenant and self._theirs(by, call.principal.id, tool)
             if call.id == call_id and ours:
                 return stop(call)
         found = await self._own(by, call_id)
@@ -444,6 +471,8 @@ class Gateway:
         """Answer an approval; nobody above `user` answers their own."""
         answered = await answers.decide(by, approval_id, approve, note, self._ports)
         self._ports.telemetry.decided(answered)
+        if answered.ref.tool == ELEVATION:
+            await self.access.follow()
         if answered.answer is Answer.APPROVED and answered.release == "gateway":
             self._release(answered)
         return answered
@@ -469,11 +498,16 @@ class Gateway:
         accounts, now = await self._ports.ledger.budgets(by.tenant), self._ports.clock.now()
         return standings(self._ports.budgets, accounts, by, self._operates(by), now)
 
+    def _theirs(self, by: Principal, principal: str, tool: str) -> bool:
+        """Whether a call is theirs to look at; what was delegated reaches as far back as forward."""
+        own = principal == by.id and (by.bounds is UNBOUND or self.may_use(by, tool))
+        return own or self._operates(by)
+
     def _operates(self, by: Principal) -> bool:
         """An operator; where there is none, the person at the terminal."""
         if "operator" in by.roles:
             return True
-        return "user" in by.roles and not self._ports.people.holders(by.tenant, "operator")
+        return "user" in by.roles and not self._ports.people.operated(by.tenant)
 
     def _need_operator(self, by: Principal) -> None:
         if not self._operates(by):
@@ -481,7 +515,7 @@ class Gateway:
 
     def may_name(self, by: Principal, target: str) -> bool:
         """False for a principal who is not of this tenant: here, or anywhere."""
-        if "/" not in target or tenants_of(self.identity) <= {by.tenant}:
+        if "/" not in target or self.identity.only_tenant(by.tenant):
             return True
         return unquote(target.partition("/")[0]) in self.identity.holders(by.tenant, "user")
 
@@ -499,7 +533,7 @@ class Gateway:
 
     async def _own(self, by: Principal, call_id: str) -> Operation:
         found = await self._ports.ledger.find_call(by.tenant, call_id)
-        if found is None or not (found.ref.principal == by.id or self._operates(by)):
+        if found is None or not self._theirs(by, found.ref.principal, found.ref.tool):
             raise NotFound(f"there is no call {call_id!r} of yours in the ledger")
         return found
 
@@ -529,6 +563,7 @@ class Gateway:
     async def promote(self, by: Principal, bundle: Bundle, note: str = "") -> bool:
         """Put a bundle in force everywhere; False when it is already, ConfigError when it cannot be."""
         self._need_operator(by)
+        await self.history.require(bundle.version)
         done = await policies.promote(bundle, self._ports.catalog, self._bundles, by.user, note)
         await self._follow()
         return done
@@ -583,7 +618,7 @@ class Gateway:
     async def note_export(self, by: Principal, tenant: str | None, since: float | None) -> None:
         """Record that somebody takes the log away; without a tenant, everybody's."""
         self._need_auditor(by)
-        if tenant != by.tenant and not tenants_of(self.identity) <= {by.tenant}:
+        if tenant != by.tenant and not self.identity.only_tenant(by.tenant):
             self._need_operator(by)
         await self._auditing.note(tenant or auditing.ALL_TENANTS, "export", by.user, since=since)
 
@@ -602,9 +637,10 @@ class Gateway:
     async def _keep_log(self, *, prune: bool = False, sign_now: bool = False) -> None:
         """Calls go on without this, so that a full disk beside the store is not theirs."""
         try:
+            await self.egress.follow(self._ports.approvals)
             await self._auditing.tidy(sign_now=sign_now)
             if prune:
-                await self._auditing.prune(self.config, tenants_of(self.identity) | {"default"})
+                await self._auditing.prune(self.config, self.identity.tenants() | {"default"})
         except HoldfastError as error:
             log.error("audit: %s", error)
 
@@ -643,10 +679,12 @@ class Gateway:
 
     async def tidy(self, *, forget: bool = False) -> int:
         """One round of housekeeping; returns how many operations were settled."""
+        await self.access.follow()
         wanted = set(await self._ports.controls.cancellations())
         for call in self._under_way:
             if call.id in wanted:
                 stop(call)
+        self.identity.tend()
         if self._ports.promotion is not None:
             await self._ports.promotion.follow()
         if self._discovery is not None:
@@ -660,6 +698,8 @@ class Gateway:
         await self._keep_log(prune=forget)
         if forget:
             await self._ports.ledger.forget()
+            await self.labels.forget()
+            await self.access.forget()
         return await settlement.sweep(self._ports)
 
 

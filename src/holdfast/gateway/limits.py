@@ -19,6 +19,7 @@ from holdfast.model.limits import (
     owned,
     short,
 )
+from holdfast.model.secret import references
 
 MILLIONTHS = 1_000_000
 
@@ -43,9 +44,27 @@ def budgets(config: Config) -> tuple[Budget, ...]:
 
 def rates(config: Config) -> tuple[Rate, ...]:
     return tuple(
-        Rate(per=Per(said.per), match=said.match, calls=said.calls, per_s=said.per_s)
+        Rate(
+            per=Per(said.per),
+            match=said.match,
+            calls=said.calls,
+            per_s=said.per_s,
+            held=_held(config) if said.per == "credential" else {},
+            owners={name: one.tenant for name, one in config.secrets.items() if one.tenant is not None},
+        )
         for said in config.limits.rates
     )
+
+
+def _held(config: Config) -> dict[str, tuple[str, ...]]:
+    """The secrets in the headers and variables of each upstream."""
+    servers = {name: upstream.mcp for name, upstream in config.upstreams.items() if upstream.mcp is not None}
+    return {
+        name: tuple(
+            secret for text in (*server.headers.values(), *server.env.values()) for secret in references(text)
+        )
+        for name, server in servers.items()
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from holdfast.catalog.imports.poison import suspicions
 from holdfast.config import Config
 from holdfast.model.call import Principal
 from holdfast.model.mcp import COMPANIONS, GET, LEVELS, READ
-from holdfast.model.scopes import covers_all
+from holdfast.model.visible import visible
 from holdfast.ports import Catalog, Listing
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class Native:
         listing = self._catalog.find(f"{name}.{tool}", None)
         if listing is None:
             return False
-        return covers_all(principal.scopes, listing.tool.contract.security.required_scopes)
+        return visible(principal, listing.tool.contract)
 
 
 def distrusted(snapshot: "Snapshot") -> list[str]:

@@ -1,6 +1,7 @@
 """Did another process do something that concerns this one? Heard at once where the store can tell."""
 
 import asyncio
+from collections.abc import Callable
 
 from holdfast.ports import Clock
 
@@ -22,3 +23,13 @@ class News:
             self._waiting = asyncio.get_running_loop().create_future()
             await clock.until(self._waiting, seconds)
         self._heard = False
+
+
+def together(*several: News) -> Callable[[str], None]:
+    """One listener for all of them."""
+
+    def hear(what: str) -> None:
+        for news in several:
+            news.hear(what)
+
+    return hear

@@ -85,6 +85,8 @@ async def recall(
 
 
 Bodies = Sequence[tuple[Entry, Mapping[str, Any]]]
+COVERS = ("rul_", "pln_")
+"""How the names of rules and plans begin: their votes are not among the records of one call."""
 
 _UNSAID = frozenset({"timestamp", "caller", "operation", "decision"})
 
@@ -195,6 +197,8 @@ def _approved(bodies: Bodies) -> Check | None:
     used = next((body["approval_id"] for body in _of(bodies, "intent") if body.get("approval_id")), None)
     if used is None:
         return None
+    if str(used).startswith(COVERS):
+        return Check(what="approval", same=None, text=f"'{used}' stood for more calls than this one")
     need = next((body["need"] for body in _of(bodies, "ask") if body.get("approval_id") == used), None)
     if need is None:
         return Check(what="approval", same=None, text=f"the question '{used}' is not in the records")

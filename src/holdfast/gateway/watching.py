@@ -115,12 +115,7 @@ def view_of(by: Principal, config: Config, who: Identity) -> View:
         raise Forbidden(
             f"{by.user!r} may not see metrics; this needs the scope {METRICS_SCOPE!r} or the role 'operator'"
         )
-    return everybodys if tenants_of(who) <= {by.tenant} else View(by.tenant)
-
-
-def tenants_of(who: Identity) -> set[str]:
-    """Every tenant there is: nobody calls without a person behind them."""
-    return {person.tenant for person in who.people.values()}
+    return everybodys if who.only_tenant(by.tenant) else View(by.tenant)
 
 
 async def _pending(ports: Ports, tenants: Iterable[str]) -> dict[Labels, float]:

@@ -12,11 +12,12 @@ from copy import deepcopy
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from holdfast.model import defaults
+from holdfast.model import defaults, secret
 from holdfast.model.canonical import digest
 from holdfast.model.errors import Code
+from holdfast.model.labels import LABEL, carried
 from holdfast.model.vocabulary import (
     DataClass,
     Effect,
@@ -134,6 +135,21 @@ class Runtime(Part):
         return limit if self.timeout_ms is None else min(limit, self.timeout_ms / 1000)
 
 
+class Credential(Part):
+    """A secret of the gateway's own that goes with every call of a tool; no caller gives or sees it."""
+
+    model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+    secret: Annotated[str, StringConstraints(pattern=f"^{secret.NAME}$")]
+    """Its name under `secrets` in the configuration."""
+    place: Literal["header", "env", "argument"] = Field(alias="as")
+    """Where it goes: a header of the request, the environment of the program, an argument."""
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,127}$")]
+    """The header, variable or argument that carries it."""
+    prefix: Annotated[str, StringConstraints(max_length=64, pattern=r"^[ -~]*$")] = ""
+    """Goes before it, such as `Bearer ` with the space."""
+
+
 class Security(Part):
     required_scopes: tuple[str, ...] = ()
     tenant_scoped: bool = True
@@ -141,8 +157,19 @@ class Security(Part):
     """An argument that names a tenant; it must be the caller's own."""
     secrets: Literal["gateway_injected", "execution_sandbox", "none"] = "none"
     data_class: DataClass = DataClass.INTERNAL
+    labels: tuple[Annotated[str, StringConstraints(pattern=f"^{LABEL.pattern}$")], ...] = ()
+    """What else its results are, such as `customer-list`: policies see which session has seen it."""
     egress: Egress = Egress.NONE
     approval_floor: Floor = Floor.NONE
+    credentials: tuple[Credential, ...] = ()
+    """What the gateway adds to each call. Of several for one place, the one of the caller's tenant."""
+
+    @model_validator(mode="after")
+    def _with_approval(self) -> Self:
+        """Whoever may reach anything "with approval" is asked about every call; POL-6."""
+        if self.egress is Egress.WITH_APPROVAL and self.approval_floor is Floor.NONE:
+            self.__dict__["approval_floor"] = Floor.USER  # frozen for others
+        return self
 
 
 class EffectEntry(Part):
@@ -313,7 +340,17 @@ class Contract(Part):
         Where the version stands in its life is not part of the promise: deprecating a
         tool must not turn the replay of an old key into a mismatch.
         """
-        return digest(self.model_dump(mode="json", exclude={"identity": _LIFE}))
+        said = self.model_dump(mode="json", exclude={"identity": _LIFE})
+        if not self.security.credentials:  # digests are older than this word
+            del said["security"]["credentials"]
+        if not self.security.labels:
+            del said["security"]["labels"]
+        return digest(said)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """What its results carry; OBS-6."""
+        return carried(self.security.data_class, self.security.labels)
 
     @cached_property
     def window_s(self) -> float:

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from holdfast.model.redaction import Marked, marked_in
+from holdfast.model.redaction import CREDENTIAL, Marked, marked_in
 
 if TYPE_CHECKING:
     from holdfast.model.call import Call
@@ -65,6 +65,7 @@ def _marked(one: "Call | Stored") -> Iterator[Marked]:
     if isinstance(one, Stored):
         yield from marked_in(tool.input, one.arguments)
         return
+    yield from ((text, CREDENTIAL) for text in one.injected)
     given = one.proposal.arguments
     yield from marked_in(tool.input, given if isinstance(given, str | bytes | dict) else dict(given))
     if isinstance(full := getattr(one, "arguments", None), dict):  # with defaults, once they are valid

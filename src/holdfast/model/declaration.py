@@ -10,6 +10,7 @@ from holdfast.model.contract import (
     Compensation,
     Contract,
     Cost,
+    Credential,
     EffectEntry,
     ErrorContract,
     ErrorRule,
@@ -98,7 +99,9 @@ class Declaration(TypedDict, total=False):
     tenant_argument: str
     secrets: Literal["gateway_injected", "execution_sandbox", "none"]
     data_class: DataClass
+    labels: Sequence[str]
     egress: Egress
+    credentials: Sequence[Credential | Json]
 
     manifest: Sequence[Entry]
     compensation: Compensation | Json

@@ -57,6 +57,23 @@ LIVENESS_S = _figure("liveness_s", 30.0, "s", "between liveness probes")
 DISCOVERY_TTL_S = _figure("discovery_ttl_s", 300.0, "s", "how long a discovered tool list is believed")
 GRANT_S = _figure("grant_s", 3600.0, "s", "life of a grant of scopes")
 GRANT_REFRESH_S = _figure("grant_refresh_s", 60.0, "s", "a grant is refreshed this long before it ends")
+GRANT_MOST_S = _figure("grant_most_s", 2_592_000.0, "s", "longest life of a grant of scopes")
+ELEVATION_MOST_S = _figure("elevation_most_s", 86_400.0, "s", "longest life of a grant by approval")
+DENIALS = _figure("denials", 5, "denials", "of one caller, within the next figure, raise a security event")
+DENIALS_S = _figure("denials_s", 60.0, "s", "in which denials of one caller are counted")
+TOKEN_SKEW_S = _figure("token_skew_s", 30.0, "s", "how far a token issuer's clock may be off")
+TOKEN_SKEW_MAX_S = _figure("token_skew_max_s", 300.0, "s", "and the most that can be configured")
+JWKS_REFRESH_S = _figure("jwks_refresh_s", 600.0, "s", "between looks at an issuer's keys")
+JWKS_UNKNOWN_S = _figure(
+    "jwks_unknown_s", 5.0, "s", "least time between looks at an issuer's keys for a token with an unknown one"
+)
+JWKS_STALE_S = _figure(
+    "jwks_stale_s", 14_400.0, "s", "how long an issuer's keys count that could not be looked at again"
+)
+JWKS_DEADLINE_S = _figure("jwks_deadline_s", 5.0, "s", "one look at an issuer's keys")
+DELEGATION_S = _figure("delegation_s", 3600.0, "s", "life of a delegation, when nobody asks for another")
+DELEGATION_MOST_S = _figure("delegation_most_s", 86_400.0, "s", "no delegation lasts longer")
+DELEGATION_DEPTH = _figure("delegation_depth", 8, "delegations", "between a person and who acts, at most")
 APPROVAL_S = _figure("approval_s", 600.0, "s", "an unanswered approval is denied after this long")
 ESCALATION_SHARE = _figure(
     "escalation_share",
@@ -123,14 +140,43 @@ INGRESS_RATE = _figure(
 INGRESS_BURST = _figure("ingress_burst", 4000.0, "proposals", "and at once")
 OPEN_ASKS = _figure("open_asks", 50, "approvals", "open approvals per principal")
 OPEN_ASKS_TASK = _figure("open_asks_task", 20, "approvals", "open approvals per task of a principal")
+RULE_S = _figure("rule_s", 30 * 86_400.0, "s", "life of a standing rule where nobody says otherwise")
+MOST_RULE_S = _figure("most_rule_s", 90 * 86_400.0, "s", "no standing rule lives longer")
+PLAN_GRANT_S = _figure(
+    "plan_grant_s", 3600.0, "s", "how long a plan can be used, beyond the time people have to answer"
+)
+MOST_STEPS = _figure("most_steps", 50, "steps", "steps of one plan; more than people read")
+QUICK_ANSWER_S = _figure(
+    "quick_answer_s", 5.0, "s", "an answer faster than this was hardly read: it counts as fatigue"
+)
+RULE_EVIDENCE = _figure(
+    "rule_evidence", 3, "calls", "calls that people approved before a rule is proposed for their like"
+)
 PLAN_S = _figure("plan_s", 900.0, "s", "how long a plan token holds, and never less than an approval")
 RELEASE_RETRY_S = _figure(
     "release_retry_s", 5.0, "s", "before an approved call is released by the gateway again; doubles each time"
+)
+LABEL_KEPT_S = _figure(
+    "label_kept_s", 2_592_000.0, "s", "a session keeps a label this long after it last brought what has it"
+)
+REVIEW_DAYS = _figure("review_days", 7.0, "days", "how far a policy diff looks back")
+REVIEW_LASTS_S = _figure(
+    "review_lasts_s", 86_400.0, "s", "how long an accepted policy diff counts for a promotion"
 )
 BODY_BYTES = _figure("body_bytes", 1_048_576, "bytes", "largest request body")
 BODY_DEPTH = _figure("body_depth", 32, "levels", "deepest nesting of arguments")
 BODY_STRING = _figure("body_string", 262_144, "characters", "longest string in arguments")
 BODY_KEYS = _figure("body_keys", 10_000, "members", "most keys and items in arguments")
+
+SECRET_READ_S = _figure("secret_read_s", 5.0, "s", "reading a secret from its provider, or fetching a token")
+SECRET_TTL_S = _figure(
+    "secret_ttl_s",
+    300.0,
+    "s",
+    "how long a secret from a command, a keyring or a vault is used before it is read again",
+)
+SUBJECT_S = _figure("subject_s", 60.0, "s", "life of what the gateway says of a caller to a token server")
+EXCHANGED_S = _figure("exchanged_s", 300.0, "s", "life of an exchanged token whose server names none")
 
 TIMEOUT_S: dict[TimeoutClass, float] = {
     TimeoutClass.INTERACTIVE: INTERACTIVE_S,

@@ -11,6 +11,7 @@ caller should retry what the table does not call retryable.
     ├── NotFound                  there is no such thing, or it is not yours
     ├── Forbidden                 it exists, and you may not
     ├── TooManyAsks               too many questions to people are open for one principal
+    ├── SecretError               a secret cannot be had from its provider
     └── NoEffect                  raised by a tool: it proves nothing happened
 """
 
@@ -153,6 +154,17 @@ class AdmissionError(HoldfastError):
 
 class TooManyAsks(HoldfastError):
     """Too many questions to people are open for one principal."""
+
+
+class SecretError(HoldfastError):
+    """A secret cannot be had. The text is for operators and never quotes it.
+
+    `passing`: its provider could not be asked, and may be there again in a moment.
+    """
+
+    def __init__(self, message: str, *, passing: bool = False) -> None:
+        self.passing = passing
+        super().__init__(message)
 
 
 class NoEffect(HoldfastError):

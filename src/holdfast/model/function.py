@@ -28,6 +28,7 @@ from holdfast.model.vocabulary import Effect
 
 P = ParamSpec("P")
 R = TypeVar("R")
+NONE: Mapping[str, str] = {}
 
 
 class FunctionTool(Generic[P, R]):
@@ -81,14 +82,29 @@ class FunctionTool(Generic[P, R]):
                 return getattr(declared, "name", None)
         return None
 
+    @cached_property
+    def secret_parameters(self) -> frozenset[str]:
+        """Parameters that receive a secret of the gateway's own; no schema shows them."""
+        named = set()
+        for declared in self._declared.get("credentials", ()):
+            said = declared if isinstance(declared, Mapping) else declared.model_dump()
+            if said.get("as") == "argument" and isinstance(name := said.get("name"), str):
+                named.add(name)
+        return frozenset(named)
+
     def build(self, namespace: str) -> Contract:
         """The contract of this function in a namespace; raises AdmissionError with every reason."""
         contract = declare(self.name, namespace, self._effect, self._signature, self._declared)
-        if reasons := list(self._key_faults(contract)):
+        if reasons := [*self._key_faults(contract), *self._credential_faults(contract)]:
             raise AdmissionError(contract.tool, reasons)
         return contract
 
-    def prepare(self, arguments: Mapping[str, Any], invocation: Invocation | None = None) -> dict[str, Any]:
+    def prepare(
+        self,
+        arguments: Mapping[str, Any],
+        invocation: Invocation | None = None,
+        secrets: Mapping[str, str] = NONE,
+    ) -> dict[str, Any]:
         """Validated JSON arguments as what the function takes; raises NoEffect where that fails."""
         ready = dict(arguments)
         for name, adapter in self._signature.converters.items():
@@ -101,6 +117,8 @@ class FunctionTool(Generic[P, R]):
             ready[self._signature.invocation] = invocation
         if self.key_parameter is not None:
             ready[self.key_parameter] = invocation.key if invocation else None
+        if secrets:
+            ready |= secrets
         return ready
 
     def render(self, result: Any) -> Any:
@@ -119,7 +137,8 @@ class FunctionTool(Generic[P, R]):
 
     @cached_property
     def _signature(self) -> Signature:
-        return read_signature(self.function, hidden=self.key_parameter)
+        key = self.key_parameter
+        return read_signature(self.function, self.secret_parameters | (frozenset() if key is None else {key}))
 
     def _key_faults(self, contract: Contract) -> Iterator[str]:
         """A function honours a key only if it is given one."""
@@ -133,6 +152,19 @@ class FunctionTool(Generic[P, R]):
                     yield f"the function does not take '{self.key_parameter}', the argument of the key"
             case _ if self.invocation_parameter is None:
                 yield "the function cannot honour a key it never sees; take a parameter of type 'Invocation'"
+
+    def _credential_faults(self, contract: Contract) -> Iterator[str]:
+        """A function gets a secret as an argument, and must have a place for it."""
+        parameters = inspect.signature(self.function).parameters
+        for credential in contract.security.credentials:
+            if credential.place != "argument":
+                yield f"a function has no {credential.place}; take the secret with 'as: argument'"
+            elif credential.name not in parameters:
+                yield f"the function does not take '{credential.name}', the argument of a secret"
+            elif credential.name in (self.key_parameter, self.invocation_parameter):
+                yield f"'{credential.name}' is filled by the gateway already; name another one for the secret"
+            elif parameters[credential.name].annotation not in (str, "str", inspect.Parameter.empty):
+                yield f"parameter '{credential.name}' receives a secret; write '{credential.name}: str'"
 
 
 def tool(

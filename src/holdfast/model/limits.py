@@ -6,8 +6,8 @@ reserved, given back and settled.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
@@ -42,6 +42,7 @@ class Per(Word):
     PRINCIPAL = "principal"
     TENANT = "tenant"
     TOOL = "tool"
+    CREDENTIAL = "credential"
 
 
 _OF_EFFECT: dict[Effect, Kind] = {
@@ -118,12 +119,24 @@ class Budget:
 class Rate:
     per: Per
     match: str
-    """Which tools: `shop.refund`, `shop.*`, `*`."""
+    """Which tools: `shop.refund`, `shop.*`, `*`; of a rate per credential, which secrets."""
     calls: float
     per_s: float
+    held: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The secrets that go with every request to an upstream, by its name; for a rate per credential."""
+    owners: Mapping[str, str] = field(default_factory=dict)
+    """The tenants of the secrets that are one tenant's alone."""
 
     def covers(self, tool: str) -> bool:
         return fnmatchcase(tool, self.match)
+
+    def secrets(self, contract: Contract, upstream: str, tenant: str) -> Iterable[str]:
+        """Whose use counts when this tool is called for a tenant."""
+        named = [one.secret for one in contract.security.credentials if self._may(one.secret, tenant)]
+        return dict.fromkeys(name for name in (*named, *self.held.get(upstream, ())) if self.covers(name))
+
+    def _may(self, secret: str, tenant: str) -> bool:
+        return self.owners.get(secret, tenant) == tenant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +202,7 @@ def _subject(per: Per, call: "Call") -> str:
             return owned(principal, proposal.session)
         case Per.PRINCIPAL:
             return short(principal.id)
-        case Per.TOOL:
+        case Per.TOOL | Per.CREDENTIAL:
             return call.tool.contract.tool
         case Per.TENANT:
             return principal.tenant

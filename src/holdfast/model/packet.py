@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.model.call import Call
+from holdfast.model.call import Call, Principal
 from holdfast.model.contract import Contract
 from holdfast.model.quoted import Marks, quoted
 from holdfast.model.vocabulary import Floor, Undo
@@ -41,6 +41,7 @@ def packet(
             "agent": quoted(principal.agent, marks, ("requested_by", "agent")),
             "tenant": principal.tenant,
             "trust": principal.trust,
+            **_handed(principal, marks),
         },
     }
     return {
@@ -72,6 +73,13 @@ def packet(
         "trace_id": call.trace_id,
         "call_id": call.id,
     }
+
+
+def _handed(principal: Principal, marks: Marks) -> dict[str, Any]:
+    """Who acts, where it was handed on from agent to agent; the one who calls first."""
+    if not principal.handed_on:
+        return {}
+    return {"act": quoted(list(principal.act), marks, ("requested_by", "act"))}
 
 
 def rollback(contract: Contract) -> dict[str, Any]:

@@ -7,6 +7,7 @@ credential is not shown whoever wrote it. Nothing here is on the path of a call 
 import json
 import re
 import traceback
+from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -21,6 +22,8 @@ SHORT = 6
 
 Marked = tuple[str, str]
 """A value that may not be shown, as text, and its label."""
+CREDENTIAL = "credential"
+"""The label of what the gateway itself added to a call."""
 
 _CREDENTIALS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bhf_([a-z0-9]{4,32})_[A-Za-z0-9_-]{8,}"), r"hf_\1_[credential]"),
@@ -62,7 +65,7 @@ def scrubbed(text: str) -> str:
 def withheld(text: str, values: Iterable[Marked]) -> str:
     """The text without these values, in whatever usual spelling they appear."""
     for value, label in sorted(values, key=lambda marked: -len(marked[0])):
-        for spelling in _spellings(value):
+        for spelling in spellings(value):
             if len(value) >= SHORT:
                 text = text.replace(spelling, f"[{label}]")
             else:
@@ -84,16 +87,17 @@ def marked_in(schema: Validator, value: Any) -> Iterator[Marked]:
             value = parse(value)
         except ParseError:
             return
-    yield from _differences(value, schema.sensitivity.redact(value))
+    yield from differences(value, schema.sensitivity.redact(value))
 
 
-def _differences(value: Any, redacted: Any) -> Iterator[Marked]:
+def differences(value: Any, redacted: Any) -> Iterator[Marked]:
+    """Everything that is in a value and not in what is shown of it, as text."""
     if isinstance(value, dict) and isinstance(redacted, dict):
         for name in value:
-            yield from _differences(value[name], redacted[name])
+            yield from differences(value[name], redacted[name])
     elif isinstance(value, list | tuple) and isinstance(redacted, list):
         for one, other in zip(value, redacted, strict=True):
-            yield from _differences(one, other)
+            yield from differences(one, other)
     elif isinstance(redacted, str) and value != redacted:
         for leaf in _leaves(value):
             yield leaf, redacted.strip("[]")
@@ -114,8 +118,8 @@ def _leaves(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def _spellings(value: str) -> Iterator[str]:
-    """As it is, and as Python, JSON and URLs write it."""
+def spellings(value: str) -> Iterator[str]:
+    """As it is, and as Python, JSON, URLs and base64 write it."""
     yield from dict.fromkeys(
         spelling
         for spelling in (
@@ -126,6 +130,7 @@ def _spellings(value: str) -> Iterator[str]:
             quote(value, errors="replace"),
             quote(value, safe="", errors="replace"),
             quote_plus(value, errors="replace"),
+            b64encode(value.encode(errors="replace")).decode().rstrip("="),
         )
         if spelling
     )

@@ -1,7 +1,7 @@
 """Which JSON does a Python function take and give, read off its type hints and docstring?"""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -57,13 +57,13 @@ def check_shape(function: Callable[..., Any]) -> None:
         raise AdmissionError(function.__name__, reasons)
 
 
-def read_signature(function: Callable[..., Any], hidden: str | None = None) -> Signature:
-    """Raises AdmissionError with everything that is missing; `hidden` is filled by the gateway."""
+def read_signature(function: Callable[..., Any], hidden: Collection[str] = ()) -> Signature:
+    """Raises AdmissionError with everything that is missing; what is `hidden` is filled by the gateway."""
     return _Reader(function, hidden).read()
 
 
 class _Reader:
-    def __init__(self, function: Callable[..., Any], hidden: str | None) -> None:
+    def __init__(self, function: Callable[..., Any], hidden: Collection[str]) -> None:
         self._function = function
         self._hidden = hidden
         self._reasons: list[str] = []
@@ -72,7 +72,7 @@ class _Reader:
         hints = self._hints()
         parameters = inspect.signature(self._function).parameters
         invocation = next((name for name in parameters if _is_invocation(hints.get(name))), None)
-        described = [p for name, p in parameters.items() if name not in (invocation, self._hidden)]
+        described = [p for name, p in parameters.items() if name != invocation and name not in self._hidden]
         adapters = {p.name: a for p in described if (a := self._parameter(p.name, hints)) is not None}
         doc = _documentation(self._function)
         given = self._output(hints)

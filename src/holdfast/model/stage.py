@@ -8,6 +8,7 @@ staged write that fails becomes the refusal of the gate that staged it.
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from holdfast.model.holders import Holders
 from holdfast.model.limits import Amount, Bucket, Limit
 
 
@@ -38,10 +39,49 @@ class UseGrant:
     approval_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class UseRule:
+    """Count one use of a standing rule, while it stands and is not used up."""
+
+    rule_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class UseStep:
+    """Consume one step of an approved plan, once."""
+
+    plan_id: str
+    number: int
+
+
 class PolicyVersion(NamedTuple):
     """The bundle the call was judged under must still be the one in force; nothing is written (DEC-5)."""
 
     promoted: str | None
 
 
-Stage = TakeRate | ReserveBudget | UseGrant | PolicyVersion
+class SeenLabels(NamedTuple):
+    """What the caller had seen when the call was judged must still be all; nothing is written (LIF-6)."""
+
+    holders: Holders
+    labels: frozenset[str]
+
+
+Stage = TakeRate | ReserveBudget | UseGrant | UseRule | UseStep | PolicyVersion | SeenLabels
+
+
+RESTS_ON = frozenset({UseGrant, UseRule, UseStep})
+"""Stages that use an approval up."""
+
+
+def approval_of(stage: Stage) -> str | None:
+    """What a call rests on, as its record and its operation name it: an approval, a rule, a plan's step."""
+    match stage:
+        case UseGrant(approval_id):
+            return approval_id
+        case UseRule(rule_id):
+            return rule_id
+        case UseStep(plan_id, number):
+            return f"{plan_id}#{number}"
+        case _:
+            return None

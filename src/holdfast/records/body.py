@@ -13,15 +13,17 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from holdfast.model.call import Call, Decision
+from holdfast.model.call import Call, Decision, Principal
 from holdfast.model.contract import Contract
 from holdfast.model.derive import mutation_class
 from holdfast.model.errors import Code, StoreError
+from holdfast.model.holders import brought
 from holdfast.model.moment import iso_cut
 from holdfast.model.observation import Observation, Status
-from holdfast.model.stage import UseGrant
+from holdfast.model.operation import Operation
+from holdfast.model.stage import RESTS_ON, approval_of
 from holdfast.model.tool import Tool
-from holdfast.ports import Secrets
+from holdfast.ports import Secrets, Settlement
 
 _DENIALS = frozenset({Code.PERMISSION_DENIED, Code.POLICY_VIOLATION, Code.APPROVAL_DENIED})
 _KINDS: dict[type, str] = {dict: "object", list: "array", str: "string", bool: "boolean", int: "number"}
@@ -56,30 +58,31 @@ def intent_body(call: Call, at: float, secrets: Secrets | None = None) -> str:
     """A call about to run; with `secrets`, what policy judged is kept too."""
     facts, principal = _facts(call.tool), call.proposal.principal
     decision: Decision | None = getattr(call, "decision", None)
-    return dumps(
-        {
-            "timestamp": iso_cut(at),
-            "trace_id": call.trace_id,
-            "caller": principal.user,
-            "agent": principal.agent,
-            "tool": facts.tool,
-            "operation": facts.operation,
-            "input_commitment": call.commitment,
-            "output_summary": None,
-            "mutation_class": facts.mutation_class,
-            "side_effects": facts.declared,
-            "auth_decision": "ALLOW",
-            "approval_id": _grant(call),
-            "latency_ms": None,
-            "status": None,
-            "error_code": None,
-            "nonce": call.nonce,
-            "policy_decision_id": None if decision is None else decision.id,
-            "contract_digest": facts.contract_digest,
-            "decision": _decision(decision, principal.tenant, secrets),
-            "claim": None if secrets is None else _claim(call, secrets),
-        }
-    )
+    told: dict[str, Any] = {
+        "timestamp": iso_cut(at),
+        "trace_id": call.trace_id,
+        "caller": principal.user,
+        "agent": principal.agent,
+        "tool": facts.tool,
+        "operation": facts.operation,
+        "input_commitment": call.commitment,
+        "output_summary": None,
+        "mutation_class": facts.mutation_class,
+        "side_effects": facts.declared,
+        "auth_decision": "ALLOW",
+        "approval_id": _grant(call),
+        "latency_ms": None,
+        "status": None,
+        "error_code": None,
+        "nonce": call.nonce,
+        "policy_decision_id": None if decision is None else decision.id,
+        "contract_digest": facts.contract_digest,
+        "decision": _decision(decision, principal.tenant, secrets),
+        "claim": None if secrets is None else _claim(call, secrets),
+    }
+    if principal.act:
+        _handed(told, principal)
+    return dumps(told)
 
 
 def outcome_body(
@@ -96,34 +99,46 @@ def outcome_body(
     facts = _Facts(call.proposal.tool) if tool is None else _facts(tool)
     principal, approval = call.proposal.principal, observation.approval
     decision: Decision | None = getattr(call, "decision", None)
-    return dumps(
-        {
-            "timestamp": iso_cut(at),
-            "trace_id": call.trace_id,
-            "caller": principal.user,
-            "agent": principal.agent,
-            "tool": facts.tool,
-            "operation": facts.operation,
-            "input_commitment": call.commitment,
-            "output_summary": _summary(observation.data),
-            "output_commitment": output_commitment,
-            "mutation_class": facts.mutation_class,
-            "side_effects": [_effect(mutation) for mutation in observation.mutations],
-            "auth_decision": _auth_decision(decision, observation, code),
-            "approval_id": _grant(call) if approval is None else approval.id,
-            "latency_ms": observation.latency_ms,
-            "status": observation.status._value_,
-            "error_code": code,
-            "nonce": call.nonce,
-            "policy_decision_id": None if decision is None else decision.id,
-            "attempts": observation.attempts,
-            "replayed": observation.replayed,
-            "state": None if call.operation is None else state,  # of the operation, where there is one
-            "alarms": call.alarms,
-            "contract_digest": facts.contract_digest,
-            "decision": None if secrets is None else _decision(decision, principal.tenant, secrets),
-        }
-    )
+    told: dict[str, Any] = {
+        "timestamp": iso_cut(at),
+        "trace_id": call.trace_id,
+        "caller": principal.user,
+        "agent": principal.agent,
+        "tool": facts.tool,
+        "operation": facts.operation,
+        "input_commitment": call.commitment,
+        "output_summary": _summary(observation.data),
+        "output_commitment": output_commitment,
+        "mutation_class": facts.mutation_class,
+        "side_effects": [_effect(mutation) for mutation in observation.mutations],
+        "auth_decision": _auth_decision(decision, observation, code),
+        "approval_id": _grant(call) if approval is None else approval.id,
+        "latency_ms": observation.latency_ms,
+        "status": observation.status._value_,
+        "error_code": code,
+        "nonce": call.nonce,
+        "policy_decision_id": None if decision is None else decision.id,
+        "attempts": observation.attempts,
+        "replayed": observation.replayed,
+        "state": None if call.operation is None else state,  # of the operation, where there is one
+        "alarms": call.alarms,
+        "contract_digest": facts.contract_digest,
+        "decision": None if secrets is None else _decision(decision, principal.tenant, secrets),
+    }
+    if tool is not None and (tool.contract.labels or call.shows) and (labels := brought(call, observation)):
+        told["labels"] = labels
+    if principal.act:
+        _handed(told, principal)
+    return dumps(told)
+
+
+def _handed(told: dict[str, Any], principal: Principal) -> None:
+    """By which delegation somebody acts, and for whom it was handed on; AUT-2."""
+    if principal.handed_on:
+        told["act"] = principal.act
+    tokens = [name for name in principal.rests_on if name.startswith("token:")]
+    if tokens:
+        told["delegation"] = tokens[-1].removeprefix("token:")
 
 
 def kind_of_unrun(observation: Observation) -> str:
@@ -136,6 +151,13 @@ def kind_of_unrun(observation: Observation) -> str:
 def act_body(at: float, act: str, by: str, **members: Any) -> str:
     """Something a person or the gateway itself did to a call or to the gateway."""
     return dumps({"timestamp": iso_cut(at), "operation": act, "caller": by, **members})
+
+
+def settle_body(at: float, operation: Operation, settlement: Settlement) -> str:
+    """How an operation's outcome became known after the fact."""
+    said = {"from": operation.state, "to": settlement.state, "note": settlement.note}
+    labels = {"labels": settlement.labels} if settlement.labels else {}
+    return act_body(at, "settle", settlement.by, **said, nonce=operation.nonce, **labels)
 
 
 def dumps(members: dict[str, Any]) -> str:
@@ -166,8 +188,8 @@ def _looked_up(contract: Contract) -> _Facts:
 
 def _grant(call: Call) -> str | None:
     for _, stage in call.staged:
-        if isinstance(stage, UseGrant):
-            return stage.approval_id
+        if type(stage) in RESTS_ON:
+            return approval_of(stage)
     return None
 
 
@@ -183,6 +205,10 @@ def _decision(decision: Decision | None, tenant: str, secrets: Secrets | None) -
         "risk": decision.risk,
         "policies": decision.policies,
     }
+    if decision.redact:
+        told["redact"] = decision.redact
+    if decision.verify:
+        told["verify"] = decision.verify
     if decision.facts is not None and secrets is not None:
         told["facts"] = _sealed(secrets, tenant, decision.facts)
     return told

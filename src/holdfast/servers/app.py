@@ -13,7 +13,19 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.gateway import Gateway
-from holdfast.servers import audit, jsonrpc, operate, pages, rest
+from holdfast.servers import (
+    audit,
+    grants,
+    jsonrpc,
+    metadata,
+    operate,
+    pages,
+    policy,
+    rest,
+    standing,
+    subject_keys,
+    token,
+)
 from holdfast.servers.answers import TransportError, refused
 from holdfast.servers.front import Front, Way
 from holdfast.servers.guard import Guard
@@ -35,12 +47,24 @@ GOVERNED: Mapping[str, Mapping[str, Handler]] = {
     "/v1/approvals": {"GET": operate.approvals},
     "/v1/approvals/{id}": {"GET": operate.approval},
     "/v1/approvals/{id}/decision": {"POST": operate.decide},
+    "/v1/rules": {"GET": standing.rules, "POST": standing.propose_rule},
+    "/v1/rules/proposals": {"GET": standing.proposals},
+    "/v1/rules/{id}": {"GET": standing.rule, "DELETE": standing.revoke_rule},
+    "/v1/rules/{id}/acceptance": {"POST": standing.accept_rule},
+    "/v1/plans": {"GET": standing.plans, "POST": standing.propose_plan},
+    "/v1/plans/{id}": {"GET": standing.plan, "DELETE": standing.revoke_plan},
     "/v1/halts": {"GET": operate.halts, "POST": operate.halt},
     "/v1/halts/{target:path}": {"DELETE": operate.resume},  # a principal's name has a slash in it
+    "/v1/grants": {"GET": grants.grants, "POST": grants.give},
+    "/v1/grants/{id}": {"DELETE": grants.revoke},
+    "/v1/elevations": {"POST": grants.elevate},
+    "/v1/policy/diff": {"POST": policy.diff},
     "/v1/audit": {"GET": audit.records},
     "/v1/audit/proof/{record}": {"GET": audit.proof},
     "/metrics": {"GET": operate.metrics},
     "/rpc": {"POST": jsonrpc.rpc},
+    "/oauth/token": {"POST": token.exchange},
+    "/oauth/revoke": {"POST": token.revoke},
 }
 
 PUBLIC: Mapping[str, Mapping[str, Page]] = {
@@ -48,8 +72,9 @@ PUBLIC: Mapping[str, Mapping[str, Page]] = {
     "/health": {"GET": pages.health},
     "/ready": {"GET": pages.ready},
     "/openapi.json": {"GET": pages.openapi},
-    http.METADATA: {"GET": http.metadata},
-    http.METADATA + http.PATH: {"GET": http.metadata},
+    metadata.PATH: {"GET": metadata.metadata},
+    subject_keys.PATH: {"GET": subject_keys.subject_keys},
+    metadata.PATH + http.PATH: {"GET": metadata.metadata},
 }
 
 STREAMED: Mapping[str, tuple[str, ...]] = {http.PATH: http.METHODS}

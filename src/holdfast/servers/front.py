@@ -16,7 +16,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from holdfast.gateway import Gateway
 from holdfast.identity import Unauthenticated
-from holdfast.identity.identity import AGENT, SECRET, USER, Standing
+from holdfast.identity.identity import AGENT, SECRET, USER
+from holdfast.identity.standing import Standing
 from holdfast.model.call import Principal
 from holdfast.servers.answers import TransportError
 from holdfast.servers.guard import refuse_strangers, response_to
@@ -61,6 +62,7 @@ class Front(Starlette):
         self._most = body_limits(gateway).max_bytes
         self._now = gateway.identity.now
         self._standing: dict[Seen, Standing] = {}
+        gateway.identity.caches.append(self._standing.clear)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST":
@@ -111,6 +113,9 @@ class Front(Starlette):
             return None
         if not self._local:
             standing = self._known(headers)
+            return None if standing is None else standing.principal
+        if b"authorization" in headers:  # whoever shows a credential is taken by it
+            standing = self._welcome(scope, headers)
             return None if standing is None else standing.principal
         client, get = scope.get("client"), headers.get
         seen = None if client is None else client[0], get(b"host"), get(b"origin"), get(_USER), get(_AGENT)

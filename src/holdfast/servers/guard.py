@@ -115,5 +115,5 @@ def _stranger(why: str) -> TransportError:
     return TransportError(
         403,
         f"this request is refused: {why}",
-        "call 127.0.0.1 directly, or serve with 'auth.mode: api_key' to be reached from elsewhere",
+        "call 127.0.0.1 directly, or serve with 'auth.mode: api_key' or 'jwt' to be reached from elsewhere",
     )

@@ -31,6 +31,10 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
+def _is_seconds(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 1
+
+
 def text(*, required: bool = False) -> Member:
     return Member("a string", _is_text, required)
 
@@ -40,6 +44,7 @@ def choice(*words: str, required: bool = True) -> Member:
 
 
 WHOLE = Member("a whole number of at least 1", _is_whole)
+SECONDS = Member("a number of seconds, at least 1", _is_seconds)
 FLAG = Member("true or false", lambda value: isinstance(value, bool))
 ARGUMENTS = Member(
     "an object, or a string that holds one as JSON",
@@ -61,12 +66,22 @@ CALL: Members = {
     "if_match": text(),
     "approval_token": text(),
     "plan_token": text(),
+    "plan": text(),
     "release": choice("caller", "gateway", required=False),
     "preview": FLAG,
 }
 DECISION: Members = {"decision": choice("approve", "deny"), "note": text()}
 SETTLEMENT: Members = {"outcome": choice("committed", "no-effect"), "note": text(required=True)}
 HALT: Members = {"target": text(required=True), "note": text()}
+GRANT: Members = {
+    "person": text(required=True),
+    "agent": text(),
+    "scope": text(required=True),
+    "for_s": SECONDS,
+    "renew": FLAG,
+    "note": text(),
+}
+ELEVATION: Members = {"scope": text(required=True), "for_s": SECONDS, "reason": text(required=True)}
 LISTING: Members = {"q": text(), "cursor": text(), "limit": WHOLE}
 AUDIT: Members = {"call": text(), "since": text(), "cursor": text(), "limit": WHOLE}
 WHY_TOOL: Members = {"tool": text(required=True)}

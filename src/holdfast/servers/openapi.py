@@ -8,7 +8,9 @@ from typing import Any
 
 from holdfast.model.errors import TABLE
 from holdfast.servers.headers import SAME_AS
+from holdfast.servers.policy_schemas import TRIED
 from holdfast.servers.schemas import SCHEMAS, TEXT, Schema, many, ref
+from holdfast.servers.standing_schemas import STANDING
 
 Operation = dict[str, Any]
 
@@ -28,12 +30,12 @@ def document() -> dict[str, Any]:
         "security": [{"apiKey": []}, {}],
         "paths": {path: dict(operations) for path, operations in PATHS.items()},
         "components": {
-            "schemas": SCHEMAS,
+            "schemas": {**SCHEMAS, **STANDING, **TRIED},
             "securitySchemes": {
                 "apiKey": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "`Bearer hf_<id>_<secret>`; `auth.mode: local` needs none",
+                    "description": "`Bearer hf_<id>_<secret>`, or a token; `auth.mode: local` needs none",
                 }
             },
         },
@@ -136,6 +138,12 @@ _METADATA = _operation(
     {200: _said("the metadata", {"type": "object"})},
     public=True,
 )
+_SUBJECT_KEYS = _operation(
+    "subjectKeys",
+    "The keys that check what this gateway tells token servers of its callers (RFC 8693)",
+    {200: _said("a JWK set", {"type": "object"})},
+    public=True,
+)
 _ID = _in_path("id")
 _UNKNOWN = _error("unknown, or not yours")
 _CONFLICT = _error("not in a state that allows it")
@@ -217,6 +225,70 @@ PATHS: dict[str, dict[str, Operation]] = {
             parameters=[_ID],
         ),
     },
+    "/v1/rules": {
+        "get": _operation("rules", "Approvals that stand", {200: _said("all there were", ref("Rules"))}),
+        "post": _operation(
+            "proposeRule",
+            "Ask people whether a rule may stand",
+            {202: _said("it waits for them", ref("Rule")), 404: _UNKNOWN, 409: _CONFLICT},
+            body="RuleWish",
+        ),
+    },
+    "/v1/rules/proposals": {
+        "get": _operation(
+            "proposeRules",
+            "Rules that past answers suggest, with their proof",
+            {200: _said("suggested", ref("RuleProposals")), 400: _said("no time", ref("Observation"))},
+            parameters=[
+                _in_query("since", TEXT, "from this time on, in ISO 8601; 30 days when left out"),
+                _in_query("tool", TEXT, "only for this tool"),
+            ],
+        ),
+    },
+    "/v1/rules/{id}": {
+        "get": _operation(
+            "rule", "One rule", {200: _said("the rule", ref("Rule")), 404: _UNKNOWN}, parameters=[_ID]
+        ),
+        "delete": _operation(
+            "revokeRule",
+            "End a rule at once, in every process",
+            {200: _said("ended", ref("Rule")), 404: _UNKNOWN, 409: _CONFLICT},
+            parameters=[_ID],
+        ),
+    },
+    "/v1/rules/{id}/acceptance": {
+        "post": _operation(
+            "acceptRule",
+            "Say yes to a rule",
+            {200: _said("the rule now", ref("Rule")), 404: _UNKNOWN, 409: _CONFLICT},
+            body="Acceptance",
+            parameters=[_ID],
+        ),
+    },
+    "/v1/plans": {
+        "get": _operation("plans", "Plans", {200: _said("all there were", ref("Plans"))}),
+        "post": _operation(
+            "proposePlan",
+            "Ask people once about all the calls of a plan",
+            {
+                200: _said("no step needs approval", ref("Planned")),
+                202: _said("it waits for them", ref("Planned")),
+                422: _said("steps would be refused; nobody was asked", ref("Planned")),
+            },
+            body="PlanWish",
+        ),
+    },
+    "/v1/plans/{id}": {
+        "get": _operation(
+            "plan", "One plan", {200: _said("the plan", ref("Plan")), 404: _UNKNOWN}, parameters=[_ID]
+        ),
+        "delete": _operation(
+            "revokePlan",
+            "End a plan at once",
+            {200: _said("ended", ref("Plan")), 404: _UNKNOWN, 409: _CONFLICT},
+            parameters=[_ID],
+        ),
+    },
     "/v1/halts": {
         "get": _operation("halts", "What is halted", {200: _said("target and note", ref("Halts"))}),
         "post": _operation(
@@ -229,6 +301,33 @@ PATHS: dict[str, dict[str, Operation]] = {
             "Resume what was halted",
             {200: _said("resumed", ref("Halted")), 404: _error("not halted")},
             parameters=[_in_path("target")],
+        ),
+    },
+    "/v1/grants": {
+        "get": _operation(
+            "grants", "Scopes held for a while: one's own, or all of them", {200: _said("all", ref("Grants"))}
+        ),
+        "post": _operation(
+            "grant",
+            "Give somebody a scope for a while",
+            {201: _said("given", ref("Grant")), 404: _error("no such person here"), 409: _CONFLICT},
+            body="NewGrant",
+        ),
+    },
+    "/v1/grants/{id}": {
+        "delete": _operation(
+            "revokeGrant",
+            "Take a grant back, in every process",
+            {200: _said("revoked", ref("Grant")), 404: _UNKNOWN},
+            parameters=[_ID],
+        ),
+    },
+    "/v1/elevations": {
+        "post": _operation(
+            "elevate",
+            "Ask people for a scope for a while",
+            {202: _said("asked", ref("Elevation")), 409: _CONFLICT},
+            body="NewElevation",
         ),
     },
     "/rpc": {
@@ -249,6 +348,45 @@ PATHS: dict[str, dict[str, Operation]] = {
             "requestBody": {
                 "required": True,
                 "content": _content({"anyOf": [ref("RpcRequest"), many(ref("RpcRequest"))]}),
+            },
+        },
+    },
+    "/oauth/token": {
+        "post": {
+            **_operation(
+                "exchange",
+                "Hand on what somebody holds, as a token for an agent (RFC 8693)",
+                {
+                    200: _said("the token", ref("Delegation")),
+                    400: _said("an OAuth error; nothing was given", ref("OAuthError")),
+                    413: _error("the body is too large"),
+                    429: _error("too many at once"),
+                },
+            ),
+            "requestBody": {
+                "required": True,
+                "content": {"application/x-www-form-urlencoded": {"schema": ref("Exchange")}},
+            },
+        },
+    },
+    "/oauth/revoke": {
+        "post": {
+            **_operation(
+                "revoke",
+                "End a delegation and whatever was handed on from it (RFC 7009)",
+                {
+                    200: _said("it counts no more, if it ever did", {"type": "object"}),
+                    400: _said("an OAuth error", ref("OAuthError")),
+                    413: _error("the body is too large"),
+                },
+            ),
+            "requestBody": {
+                "required": True,
+                "content": {
+                    "application/x-www-form-urlencoded": {
+                        "schema": {"type": "object", "properties": {"token": TEXT}, "required": ["token"]}
+                    }
+                },
             },
         },
     },
@@ -294,8 +432,17 @@ PATHS: dict[str, dict[str, Operation]] = {
         },
         "delete": _mcp("mcpEnd", "End a session of an MCP client before 2026-07-28", 200, "it is over"),
     },
+    "/.well-known/jwks.json": {"get": _SUBJECT_KEYS},
     "/.well-known/oauth-protected-resource": {"get": _METADATA},
     "/.well-known/oauth-protected-resource/mcp": {"get": {**_METADATA, "operationId": "protectedMcp"}},
+    "/v1/policy/diff": {
+        "post": _operation(
+            "policyDiff",
+            "Which past calls policies would decide otherwise",
+            {200: _said("what flips", ref("Diff")), 404: _UNKNOWN, 409: _CONFLICT},
+            body="Candidate",
+        ),
+    },
     "/v1/audit": {
         "get": _operation(
             "audit",

@@ -17,6 +17,7 @@ TEXT: Schema = {"type": "string"}
 FLAG: Schema = {"type": "boolean"}
 TIME: Schema = {"type": "string", "format": "date-time"}
 COUNT: Schema = {"type": "integer", "minimum": 0}
+SECONDS: Schema = {"type": "number", "minimum": 1}
 ANY: Schema = {}
 FREE: Schema = {"type": "object"}
 COUNTS: Schema = {"type": "object", "additionalProperties": {"type": "integer"}}
@@ -106,6 +107,7 @@ CALL = record(
         "if_match": {**TEXT, "description": "the version or ETag of the target this call was planned on"},
         "approval_token": {**TEXT, "description": "what an approver's answer carried; optional"},
         "plan_token": {**TEXT, "description": "of a preview: run only if that still holds"},
+        "plan": {**TEXT, "description": "an approved plan this is a step of; one that fits is found without"},
         "release": {
             "type": "string",
             "enum": ["caller", "gateway"],
@@ -287,8 +289,63 @@ SCHEMAS: dict[str, Schema] = {
     "Halt": record({"target": TEXT}, {"note": TEXT}, "Target: all, an upstream, a tool or a principal."),
     "Halted": record({"target": TEXT, "halted": FLAG}, {"note": TEXT}),
     "Halts": record({"halts": {"type": "object", "additionalProperties": TEXT}}),
+    "NewGrant": record(
+        {"person": TEXT, "scope": TEXT},
+        {"agent": TEXT, "for_s": SECONDS, "renew": FLAG, "note": TEXT},
+        "For an hour when `for_s` is left out; renewed before it ends when `renew` says so.",
+    ),
+    "Grant": record(
+        {
+            "id": TEXT,
+            "person": TEXT,
+            "agent": or_null(TEXT),
+            "scope": TEXT,
+            "granted_by": or_null(TEXT),
+            "note": TEXT,
+            "expires_at": or_null(TEXT),
+            "renewed": FLAG,
+            "approval_id": or_null(TEXT),
+            "state": {"type": "string", "enum": ["waiting", "held", "over", "revoked"]},
+        }
+    ),
+    "Grants": record({"grants": many(ref("Grant"))}),
+    "NewElevation": record(
+        {"scope": TEXT, "reason": TEXT},
+        {"for_s": SECONDS},
+        "A scope that is not held; an operator who is somebody else must approve it.",
+    ),
+    "Elevation": record(
+        {"status": {"const": "held"}, "grant": TEXT, "message": TEXT, "approval": ref("ApprovalRef")}
+    ),
     "RpcRequest": RPC_REQUEST,
     "RpcResponse": RPC_RESPONSE,
+    "Exchange": record(
+        {"grant_type": {"const": "urn:ietf:params:oauth:grant-type:token-exchange"}},
+        dict.fromkeys(
+            (
+                "subject_token subject_token_type actor_token actor_token_type requested_token_type resource"
+                " audience scope agent tools resources expires_in narrow"
+            ).split(),
+            TEXT,
+        ),
+        "Patterns of `scope`, `tools` and `resources` are separated by spaces.",
+    ),
+    "Delegation": record(
+        {
+            "access_token": TEXT,
+            "issued_token_type": TEXT,
+            "token_type": {"const": "Bearer"},
+            "expires_in": COUNT,
+            "scope": TEXT,
+            "jti": TEXT,
+        },
+        {"tools": TEXT, "resources": TEXT},
+    ),
+    "OAuthError": record(
+        {"error": TEXT, "error_description": TEXT},
+        {"would_give": {"type": "object"}},
+        "RFC 6749; `would_give` is what is held of what was asked for.",
+    ),
     "TransportError": record(
         {"error": TEXT, "next": TEXT}, {"incident": TEXT}, "The request never became a call."
     ),

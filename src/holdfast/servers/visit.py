@@ -23,6 +23,7 @@ from holdfast.model.strict_json import Limits, ParseError, parse
 from holdfast.servers.answers import TransportError, Unacceptable
 from holdfast.servers.headers import completed, disagreements, trace
 from holdfast.servers.members import CALL, Members, faults, given
+from holdfast.servers.metadata import challenge
 
 WRAPPING = 3
 """Levels around the arguments: a batch, a request, its params. Their gate holds them to the exact limit."""
@@ -102,17 +103,26 @@ Handler = Callable[[Visit], Awaitable[Response]]
 async def authenticate(gateway: Gateway, request: Request) -> Principal:
     """Who sent this; raises TransportError."""
     try:
-        if SECRET in request.headers:  # checked by a hash that is slow on purpose: not on the loop
-            return await run_in_threadpool(gateway.identity.authenticate, request.headers)
-        return gateway.identity.authenticate(request.headers)
+        return await _known(gateway, request)
     except Unauthenticated as error:
-        challenge = 'Bearer realm="holdfast"'
-        if "authorization" in request.headers:
-            challenge += ', error="invalid_token"'
         why, _, then = str(error).partition("; ")
-        raise TransportError(
-            401, why, then or "send a valid credential", headers={"WWW-Authenticate": challenge}
-        ) from None
+        told = {"WWW-Authenticate": challenge(gateway, request)}
+        raise TransportError(401, why, then or "send a valid credential", headers=told) from None
+
+
+async def _known(gateway: Gateway, request: Request) -> Principal:
+    try:
+        return await _asked(gateway, request)
+    except Unauthenticated:
+        if not await gateway.identity.learn(request.headers):
+            raise
+    return await _asked(gateway, request)
+
+
+async def _asked(gateway: Gateway, request: Request) -> Principal:
+    if SECRET in request.headers:  # checked by a hash that is slow on purpose: not on the loop
+        return await run_in_threadpool(gateway.identity.authenticate, request.headers)
+    return gateway.identity.authenticate(request.headers)
 
 
 def body_limits(gateway: Gateway) -> Limits:

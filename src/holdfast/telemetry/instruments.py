@@ -23,6 +23,7 @@ KEY_MATCHES = "tool_key_matches_total"
 REPAIRS = "tool_repair_loops_total"
 ASKED = "tool_approval_requests_total"
 DECIDED = "tool_approval_resolution_time_ms"
+COVERED = "tool_approval_covered_total"
 OUTPUT_INVALID = "tool_output_invalid_total"
 TO_VERIFY = "tool_verification_required_total"
 MISCLASSIFIED = "tool_approval_mode_misclassified_total"
@@ -96,6 +97,7 @@ COUNTED: dict[str, Instrument] = {
         "within one process, by key",
     ),
     ASKED: _counter("tool", "questions put to people"),
+    COVERED: _counter("tool by", "calls that needed a person and had a yes already, by a `rule` or a `plan`"),
     DECIDED: Instrument(
         "histogram",
         ("tool", "resolution"),

@@ -129,6 +129,8 @@ class Metrics:
         if now >= call.deadline or observation.code is _TIMEOUT:
             kind = contract.runtime.timeout_class.value
             self._add(i.TIMEOUTS, (tenant, contract.tool, version, kind))
+        if call.grant is not None:
+            self._add(i.COVERED, (tenant, contract.tool, str(call.grant["scope"]).partition(":")[0]))
         if call.misfit:
             self._add(i.OUTPUT_INVALID, (tenant, contract.tool, version))
         if call.attempts > 1:
@@ -153,7 +155,7 @@ class Metrics:
         blocked = _unsafe_retry(call, tool, observation)
         if blocked is not None:
             self._add(i.UNSAFE_RETRIES, (tenant, contract.tool, contract.version, blocked))
-        if code is Code.EFFECT_MISMATCH or (call.alarms and (gate, code) in _NEED_ROSE):
+        if code is Code.EFFECT_MISMATCH or ((gate, code) in _NEED_ROSE and _alarming(call)):
             promise = contract.transactional
             mode = approval_mode(promise.effect, promise.undo, contract.runtime.reach)
             self._add(i.MISCLASSIFIED, (tenant, contract.tool, mode.value))
@@ -206,6 +208,11 @@ def _key_result(call: Call, observation: Observation, code: Code | None, gate: s
     if call.earlier is None or isinstance(verdict, Refusal | Hold):
         return None
     return "resumed"
+
+
+def _alarming(call: Call) -> bool:
+    """Whether anything is wrong with it; that policy wants its use told is no such thing."""
+    return len(call.alarms) > len(call.decision.alert)
 
 
 def _unsafe_retry(call: Call, tool: Tool, observation: Observation) -> str | None:

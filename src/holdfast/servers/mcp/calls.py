@@ -7,7 +7,7 @@ from holdfast.model.call import Proposal
 from holdfast.model.errors import TABLE, Code
 from holdfast.model.fields import FieldError
 from holdfast.model.observation import Observation, Status
-from holdfast.servers.mcp import held, keys, lazy, tasks
+from holdfast.servers.mcp import held, keys, lazy, planning, tasks
 from holdfast.servers.mcp.errors import refused, wrong
 from holdfast.servers.mcp.names import Entry
 from holdfast.servers.mcp.results import brief, paragraph, rendered
@@ -27,6 +27,8 @@ async def call_tool(hub: "Hub", exchange: "Exchange") -> dict[str, Any]:
         return await call_entry(hub, exchange, entry, arguments)
     if name in lazy.TOOLS and lazy.applies(hub, visible(hub, exchange.principal)):
         return await lazy.answered(hub, exchange, name, arguments, call_entry)
+    if name == planning.NAME and planning.applies(hub, entries := visible(hub, exchange.principal)):
+        return await planning.answered(hub, exchange, entries, arguments)
     raise unknown(name)
 
 

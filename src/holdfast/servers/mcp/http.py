@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 METHODS = ("GET", "POST", "DELETE")
-METADATA = "/.well-known/oauth-protected-resource"
-"""RFC 9728; the resource's own path may follow it."""
 TOUCHES = 4
 """How often in its time a session is kept open whose requests the SDK does not see."""
 VISIT = "holdfast.visit"
@@ -118,7 +116,7 @@ class Door:
             raise TransportError(503, "MCP is not served now", "try again later")
         request = Request(scope, receive)
         refuse_foreign_origin(request)
-        principal = await _known(self._gateway, request)
+        principal = await authenticate(self._gateway, request)
         body, message = None, None
         if request.method == "POST":
             limits = body_limits(self._gateway)
@@ -262,32 +260,6 @@ def refuse_foreign_origin(request: Request) -> None:
         raise TransportError(
             403, "this request is refused: its Origin is another site", "send it without a browser"
         )
-
-
-async def metadata(gateway: "Gateway", request: Request) -> Response:
-    """GET /.well-known/oauth-protected-resource: whose tokens open this door"""
-    base = _base(gateway, request)
-    return answer(
-        {
-            "resource": f"{base}{PATH}",
-            "resource_name": "Holdfast",
-            "bearer_methods_supported": ["header"],
-        }
-    )
-
-
-async def _known(gateway: "Gateway", request: Request) -> Principal:
-    try:
-        return await authenticate(gateway, request)
-    except TransportError as error:
-        if (challenge := error.headers.get("WWW-Authenticate")) is not None:
-            where = f"{_base(gateway, request)}{METADATA}{PATH}"
-            error.headers["WWW-Authenticate"] = f'{challenge}, resource_metadata="{where}"'
-        raise
-
-
-def _base(gateway: "Gateway", request: Request) -> str:
-    return (gateway.config.base_url or f"{request.url.scheme}://{request.url.netloc}").rstrip("/")
 
 
 def _owner(principal: Principal) -> object:

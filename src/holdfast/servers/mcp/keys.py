@@ -15,7 +15,7 @@ from holdfast.model.trail import incoming
 from holdfast.servers.mcp.names import KEY, Entry
 
 META_KEY = "holdfast/key"
-TEXTS = ("key", "task", "step", "approval_token", "plan_token", "if_match", "version")
+TEXTS = ("key", "task", "step", "session", "approval_token", "plan_token", "plan", "if_match", "version")
 """Members of `_meta` behind `holdfast/`, each a string."""
 _MEMBERS = {f"holdfast/{name}": name for name in TEXTS}
 _OTHERS = frozenset({"holdfast/deadline_ms", "holdfast/preview", "traceparent"})

@@ -4,7 +4,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from holdfast.servers.mcp import lazy
+from holdfast.servers.mcp import lazy, planning
 from holdfast.servers.mcp.errors import wrong
 from holdfast.servers.mcp.shown import descriptor, visible
 
@@ -24,6 +24,8 @@ async def list_tools(hub: "Hub", exchange: "Exchange") -> dict[str, Any]:
         shown = [*lazy.descriptors(), *(descriptor(entry) for entry in lazy.pinned(hub, entries))]
     else:
         shown = [descriptor(entry) for entry in entries]
+    if planning.applies(hub, entries):
+        shown.append(dict(planning.DESCRIPTOR))
     return paged(exchange, "tools", shown, "name")
 
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 SESSION = "holdfast/session"
 
 Handler = Callable[[Hub, Exchange], Awaitable[dict[str, Any]]]
+Sender = Callable[[], Principal]
+"""Who is at the other end now."""
 
 EMPTY: Mapping[str, t.Result] = {
     "tools/list": t.ListToolsResult(tools=[]),
@@ -94,7 +96,7 @@ OFFERED_BY = {
 class Served(Server[Any]):
     """The server of one hub. What upstreams offer comes and goes, so it is looked up with every request."""
 
-    def __init__(self, hub: Hub, principal: Principal | None) -> None:
+    def __init__(self, hub: Hub, sender: Sender | None) -> None:
         super().__init__(
             "holdfast",
             version=version("holdfast"),
@@ -103,7 +105,7 @@ class Served(Server[Any]):
             on_subscriptions_listen=hub.subscriptions.listen,
         )
         self.hub = hub
-        self.middleware = [Whole(hub, principal)]  # instead of the SDK's spans: the gateway has its own
+        self.middleware = [Whole(hub, sender)]  # instead of the SDK's spans: the gateway has its own
         for method, params in PARAMS.items():
             self.add_request_handler(method, params, _leaving(hub, method, HANDLERS[method]))
 
@@ -154,10 +156,10 @@ class Served(Server[Any]):
 class Whole:
     """The outermost middleware: says who is there, and puts finished results in the place of empty ones."""
 
-    def __init__(self, hub: Hub, principal: Principal | None) -> None:
+    def __init__(self, hub: Hub, sender: Sender | None) -> None:
         self._hub = hub
-        self._principal = principal
-        """Who is there where requests do not say: at the other end of stdin."""
+        self._sender = sender
+        """Who is there where requests do not say: at the other end of stdin. Asked for every request."""
 
     async def __call__(self, ctx: "ServerRequestContext[Any, Any]", call_next: "CallNext") -> "HandlerResult":
         if ctx.request_id is None:
@@ -183,8 +185,11 @@ class Whole:
     def _exchange(self, ctx: "ServerRequestContext[Any, Any]") -> Exchange:
         scope = {} if ctx.request is None else ctx.request.scope
         visit = scope.get(VISIT)
-        principal = self._principal if visit is None else visit.principal
-        if principal is None:
+        if visit is not None:
+            principal = visit.principal
+        elif self._sender is not None:
+            principal = self._sender()
+        else:
             raise RuntimeError("a request came by without anybody having looked who sent it")
         if visit is None:
             delivery = self._hub.awaiting[ctx.request_id] = Delivery(self._hub.gateway, principal)
@@ -198,8 +203,8 @@ class Whole:
         return exchange
 
 
-def build(hub: Hub, principal: Principal | None = None) -> Served:
-    return Served(hub, principal)
+def build(hub: Hub, sender: Sender | None = None) -> Served:
+    return Served(hub, sender)
 
 
 def _leaving(hub: Hub, method: str, handler: Handler) -> Any:

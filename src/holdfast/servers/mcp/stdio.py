@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 from mcp.server.stdio import stdio_server
 from mcp_types import JSONRPCError, JSONRPCResponse
 
-from holdfast.model.call import Principal
 from holdfast.servers.mcp.hub import Hub
-from holdfast.servers.mcp.server import build
+from holdfast.servers.mcp.server import Sender, build
 from holdfast.servers.mcp.wire import Wire
 from holdfast.servers.visit import body_limits
 
@@ -22,10 +21,12 @@ if TYPE_CHECKING:
     from holdfast.gateway import Gateway
 
 
-async def serve(gateway: "Gateway", principal: Principal, wire: Wire, command: str = "holdfast") -> None:
-    """Until the client closes stdin; raises ConfigError where two tools would have one name."""
+async def serve(gateway: "Gateway", sender: Sender, wire: Wire, command: str = "holdfast") -> None:
+    """`sender` says who the client is, every time it asks for something, for that may change while it stays.
+
+    Until the client closes stdin; raises ConfigError where two tools would have one name."""
     hub = Hub(gateway, command)
-    server = build(hub, principal)
+    server = build(hub, sender)
     lines, out = await wire.opened(body_limits(gateway))
     ends = cast("AsyncFile[str]", lines), cast("AsyncFile[str]", out)
     async with stdio_server(*ends) as (incoming, outgoing):

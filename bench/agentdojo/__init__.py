@@ -1,0 +1,1 @@
+"""AgentDojo's user tasks behind the gateway, replayed without a model."""
