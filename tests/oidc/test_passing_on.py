@@ -65,6 +65,7 @@ def config(
             "ear": {"functions": "tests.oidc.recording:ear"},
             "shop": {"mcp": {"url": server[0]}, "contracts": str(tmp_path / "overlay.yaml")},
         },
+        "lock": str(tmp_path / "holdfast.lock"),
         "limits": {"ingress": {"rate": 100_000, "burst": 100_000}},
         "telemetry": {"traces": "otlp", "metrics": "otlp", "endpoint": spans.url, "level": "debug"},
     }
