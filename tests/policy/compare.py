@@ -10,6 +10,7 @@ import orjson
 from holdfast import Gateway, Principal, testing
 from holdfast.gateway.diff import Wish
 from holdfast.model.approval import NEEDS, joined
+from holdfast.model.defaults import LABEL_KEPT_S
 from holdfast.model.vocabulary import Floor
 from holdfast.policy import Bundle
 from holdfast.testing import ManualClock
@@ -46,11 +47,14 @@ class Told:
 
 
 async def compared(calls: int, seed: int) -> Told:
-    """Fails where the time machine and the slow way disagree about any call."""
+    """Fails where the time machine and the slow way disagree about any call.
+
+    All of it is within the time for which labels are kept: what is older is not judged.
+    """
     clock = ManualClock(WEDNESDAY.timestamp())
     candidate = bundle_of(OTHERWISE, "otherwise")
     async with testing.gateway(*TOOLS, namespace="bank", clock=clock, config=_config()) as gateway:
-        traffic = Traffic(clock, seed)
+        traffic = Traffic(clock, seed, (1.0, 60.0, min(3600.0, 2 * LABEL_KEPT_S / calls)))
         labelled = bundle_of(shipped_text() + LABELLED, "labelled")
         await traffic.run(gateway, calls, [shipped(), labelled], OLGA)
         diff = await gateway.history.diff(OLGA, candidate, Wish(since_s=FOR_EVER_S, examples=calls))

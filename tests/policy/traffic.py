@@ -39,6 +39,8 @@ class Traffic:
 
     clock: ManualClock
     seed: int
+    steps: tuple[float, ...] = (1.0, 60.0, 3600.0)
+    """Seconds between two calls."""
     seen: list[tuple[float, Principal, str | None, str | None]] = field(default_factory=list)
 
     async def run(self, gateway: Gateway, calls: int, bundles: Sequence[Bundle], by: Principal) -> None:
@@ -47,7 +49,7 @@ class Traffic:
         for number in range(calls):
             if number % max(calls // len(bundles), 1) == 0:
                 await gateway.promote(by, bundles[min(number * len(bundles) // calls, len(bundles) - 1)])
-            await self.clock.advance(chance.choice((1.0, 60.0, 3600.0)))
+            await self.clock.advance(chance.choice(self.steps))
             proposal = self._proposal(chance, number)
             at = self.clock.now()
             answer = await gateway.propose(proposal)
