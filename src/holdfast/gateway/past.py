@@ -36,7 +36,7 @@ async def decisions(wish: Wish, since: float, auditing: Auditing, ports: Ports) 
             body = orjson.loads(entry.record.body)
             if not body.get("decision"):
                 continue
-            past = _read(entry, body, _facts(tenant, body["decision"].get("facts"), ports))
+            past = _read(entry, body, opened(tenant, body["decision"].get("facts"), ports))
             if _wanted(past, body, wish):
                 yield past if past.facts is None else past._replace(facts=seen.told(past.facts))
 
@@ -78,7 +78,8 @@ def _wanted(past: Past, body: Mapping[str, Any], wish: Wish) -> bool:
     )
 
 
-def _facts(tenant: str, sealed: str | None, ports: Ports) -> Mapping[str, Any] | None:
+def opened(tenant: str, sealed: str | None, ports: Ports) -> Mapping[str, Any] | None:
+    """The facts of a decision; None where none were kept, or they were erased."""
     if sealed is None:
         return None
     try:

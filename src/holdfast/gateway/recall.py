@@ -4,15 +4,14 @@ Everything told comes from the records of the call. What policy judged is sealed
 judged again under the bundle of that day and under the one in force now, and compared with what was decided.
 """
 
-from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
+from holdfast.gateway.past import opened
 from holdfast.model.canonical import canonical
-from holdfast.model.errors import StoreError
 from holdfast.model.record import Entry
 from holdfast.policy import Bundle, CedarPolicy, starter
 from holdfast.policy.served import Served
@@ -67,7 +66,7 @@ async def recall(
 ) -> Recalled:
     bodies = [(entry, orjson.loads(entry.record.body)) for entry in entries]
     decision = _decision(bodies)
-    facts = None if decision is None else _facts(tenant, decision.pop("facts", None), ports)
+    facts = None if decision is None else opened(tenant, decision.pop("facts", None), ports)
     checks = [_intact(entries), _contract(bodies, ports), await _arguments(tenant, call_id, bodies, ports)]
     if decision is not None:
         checks += [
@@ -145,16 +144,6 @@ async def _arguments(tenant: str, call_id: str, bodies: Bodies, ports: Ports) ->
     same = ports.secrets.commitment(tenant, kept) == said
     text = "what is kept is what was committed to" if same else "what is kept is not what was committed to"
     return Check(what="arguments", same=same, text=text)
-
-
-def _facts(tenant: str, sealed: str | None, ports: Ports) -> Mapping[str, Any] | None:
-    if sealed is None:
-        return None
-    try:
-        facts: dict[str, Any] = orjson.loads(ports.secrets.unseal(tenant, b64decode(sealed)))
-    except (StoreError, ValueError):  # erased with its tenant's key
-        return None
-    return facts
 
 
 async def _under(version: str, ports: Ports, bundles: Bundles) -> CedarPolicy | None:
