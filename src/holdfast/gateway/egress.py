@@ -1,14 +1,11 @@
 """Builds what signs requests to an upstream, from its section of the configuration."""
 
-from collections.abc import Mapping
 from urllib.parse import unquote
 
 from holdfast.config.upstream import McpAuth, McpServer
 from holdfast.gateway.outgoing import Egress
-from holdfast.gateway.secrets import Proofs
+from holdfast.gateway.secrets import Proofs, standing
 from holdfast.identity.subject import Subjects
-from holdfast.model.errors import ConfigError
-from holdfast.model.secret import filled, references
 from holdfast.upstreams.mcp.auth import Authorizer
 from holdfast.upstreams.mcp.exchanged import SECRET, Exchanger, Wanted
 from holdfast.upstreams.mcp.oauth import OAuthAuthorizer
@@ -92,18 +89,6 @@ def _said(subjects: Subjects, principal: str, audience: str) -> str:
             return subjects.issue(tenant, user, agent, audience)
         case _:
             return subjects.issue("*", "", "", audience)
-
-
-def standing(values: Mapping[str, str], wallet: Wallet | None) -> tuple[dict[str, str], Standing | None]:
-    """What of headers or variables is plain, and what has secrets in it."""
-    secret = {name: text for name, text in values.items() if any(references(text))}
-    plain = {name: filled(text, {}) for name, text in values.items() if name not in secret}
-    if not secret:
-        return plain, None
-    if wallet is None:
-        named = ", ".join(map(repr, secret))
-        raise ConfigError(f"there are no secrets for {named}; add them under 'secrets'")
-    return plain, Standing(wallet, secret)
 
 
 def _client_secret(auth: McpAuth, wallet: Wallet | None) -> tuple[str | None, Standing | None]:

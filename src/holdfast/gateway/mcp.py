@@ -4,28 +4,31 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from holdfast.catalog.catalog import MemoryCatalog
 from holdfast.config import Config, Upstream
+from holdfast.config.upstream import McpServer
 from holdfast.gateway import secrets
 from holdfast.gateway.discovery import Discovery, Note
-from holdfast.gateway.egress import signing, standing
 from holdfast.gateway.outgoing import Egress
-from holdfast.gateway.secrets import Proofs
+from holdfast.gateway.secrets import Proofs, standing
 from holdfast.ports import Clock
 from holdfast.ports import Upstream as UpstreamPort
 from holdfast.system import SystemClock
-from holdfast.upstreams.mcp.oauth_grant import TokenStore
 from holdfast.upstreams.mcp.target import HttpTarget, StdioTarget, Target
 from holdfast.upstreams.mcp.upstream import McpUpstream
+
+if TYPE_CHECKING:
+    from holdfast.upstreams.mcp.auth import Authorizer
+    from holdfast.upstreams.mcp.oauth_grant import TokenStore
 
 
 def mcp_upstream(
     name: str,
     settings: Upstream,
     config: Config,
-    tokens: TokenStore | None = None,
+    tokens: "TokenStore | None" = None,
     egress: Egress | None = None,
     proofs: Proofs | None = None,
 ) -> McpUpstream:
@@ -39,7 +42,7 @@ def target(
     name: str,
     settings: Upstream,
     config: Config,
-    tokens: TokenStore | None,
+    tokens: "TokenStore | None",
     egress: Egress,
     proofs: Proofs,
 ) -> Target:
@@ -55,10 +58,20 @@ def target(
         server.url or "",
         headers,
         transport=server.transport,
-        auth=None if tokens is None else signing(name, server, tokens, egress, proofs),
+        auth=None if tokens is None else _signing(name, server, tokens, egress, proofs),
         guard=egress.of_upstream(name),
         secrets=secret,
     )
+
+
+def _signing(
+    name: str, server: McpServer, tokens: "TokenStore", egress: Egress, proofs: Proofs
+) -> "Authorizer | None":
+    if server.auth is None:
+        return None
+    from holdfast.gateway.egress import signing  # signing in takes the SDK, which takes a second to import
+
+    return signing(name, server, tokens, egress, proofs)
 
 
 def _path() -> str:

@@ -1,7 +1,7 @@
 """Builds what keeps the gateway's own secrets, from the configuration; nothing is read before it is used."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,10 +12,13 @@ from holdfast.gateway.outgoing import Egress
 from holdfast.identity.subject import Subjects
 from holdfast.model import defaults
 from holdfast.model.contract import Contract
+from holdfast.model.errors import ConfigError
+from holdfast.model.secret import filled, references
 from holdfast.model.token import Signer
 from holdfast.ports import Clock, SecretProvider
 
 if TYPE_CHECKING:
+    from holdfast.upstreams.secrets.opening import Standing
     from holdfast.upstreams.secrets.wallet import Wallet
 
 
@@ -111,3 +114,17 @@ def unknown(contracts: Iterable[Contract], config: Config) -> Iterator[str]:
             if credential.secret not in config.secrets:
                 text = f"names the secret {credential.secret!r}, which is not under 'secrets'"
                 yield f"{contract.tool}: {text}; its calls are refused"
+
+
+def standing(values: Mapping[str, str], wallet: "Wallet | None") -> tuple[dict[str, str], "Standing | None"]:
+    """What of headers or variables is plain, and what has secrets in it."""
+    secret = {name: text for name, text in values.items() if any(references(text))}
+    plain = {name: filled(text, {}) for name, text in values.items() if name not in secret}
+    if not secret:
+        return plain, None
+    if wallet is None:
+        named = ", ".join(map(repr, secret))
+        raise ConfigError(f"there are no secrets for {named}; add them under 'secrets'")
+    from holdfast.upstreams.secrets.opening import Standing
+
+    return plain, Standing(wallet, secret)

@@ -15,8 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
-from mcp.client.stdio import get_default_environment
-
 from holdfast.upstreams.mcp.errors import Unsent
 from holdfast.upstreams.mcp.hidden import Hidden
 from holdfast.upstreams.mcp.lines import Lines
@@ -38,6 +36,8 @@ DRAIN_S = 0.5
 
 
 def environment(target: StdioTarget) -> dict[str, str]:
+    from mcp.client.stdio import get_default_environment  # the SDK takes a second to import
+
     also = {name: os.environ[name] for name in ALSO_INHERITED if name in os.environ}
     return get_default_environment() | also | dict(target.env)
 

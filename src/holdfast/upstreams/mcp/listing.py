@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mcp.shared.inbound import find_invalid_x_mcp_header
-
 from holdfast.upstreams.mcp import wire
 from holdfast.upstreams.mcp.errors import METHOD_NOT_FOUND, Garbage, Refused, Rejected
 from holdfast.upstreams.mcp.hidden import Hidden
@@ -89,6 +87,8 @@ async def _tools(link: Link, faults: list[str]) -> tuple[Item, ...]:
 
 def _mirrorable(tool: Item, faults: list[str]) -> bool:
     """2026-07-28 wants a tool left out whose schema misuses `x-mcp-header`."""
+    from mcp.shared.inbound import find_invalid_x_mcp_header  # the SDK takes a second to import
+
     reason = find_invalid_x_mcp_header(tool.get("inputSchema"))
     if reason is not None:
         faults.append(f"tool {str(tool.get('name'))[:100]!r} was left out: {reason[:300]}")

@@ -7,8 +7,6 @@ believed; for a tool it does not name, the contract's own schema.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mcp.shared.inbound import find_invalid_x_mcp_header, mcp_param_headers, x_mcp_header_map
-
 from holdfast.model.contract import Contract
 
 _Paths = dict[tuple[str, ...], str]
@@ -32,7 +30,7 @@ class Mirror:
             paths = self._contracts.get(contract.digest)
             if paths is None:
                 paths = self._read(contract)
-        return mcp_param_headers(paths, arguments) if paths else _NONE
+        return _repeated(paths, arguments) if paths else _NONE
 
     def _read(self, contract: Contract) -> _Paths:
         if len(self._contracts) >= MOST_READ:
@@ -41,5 +39,13 @@ class Mirror:
         return paths
 
 
+def _repeated(paths: _Paths, arguments: Mapping[str, Any]) -> Mapping[str, str]:
+    from mcp.shared.inbound import mcp_param_headers  # the SDK takes a second to import
+
+    return mcp_param_headers(paths, arguments)
+
+
 def _paths(schema: Any) -> _Paths:
+    from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
+
     return {} if find_invalid_x_mcp_header(schema) is not None else x_mcp_header_map(schema)

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
-from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value
-
 from holdfast.upstreams.mcp import negotiate, relay, wire
 from holdfast.upstreams.mcp.answering import answer, plain
 from holdfast.upstreams.mcp.change import Hear, change
@@ -96,6 +94,8 @@ class ModernHttp:
             self.in_flight.pop(number, None)
 
     def _heading(self, method: str, params: dict[str, Any]) -> Heading:
+        from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value  # a second to import, once
+
         key = NAME_BEARING_METHODS.get(method)
         name = None if key is None else str(params.get(key, ""))
         found = self._headings.get((method, name))

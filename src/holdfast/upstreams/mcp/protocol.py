@@ -1,36 +1,24 @@
-"""Which words do both eras of MCP use, and what do we say of ourselves?"""
+"""Which words do both eras of MCP use, and what do we say of ourselves?
+
+They are written out: the SDK takes a second to import, and whoever only looks at a store talks to no server.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_types import (
-    CLIENT_CAPABILITIES_META_KEY,
-    CLIENT_INFO_META_KEY,
-    LOG_LEVEL_META_KEY,
-    PROTOCOL_VERSION_META_KEY,
-    SERVER_INFO_META_KEY,
-)
-from mcp_types.version import (
-    HANDSHAKE_PROTOCOL_VERSIONS,
-    LATEST_HANDSHAKE_VERSION,
-    LATEST_MODERN_VERSION,
-    MODERN_PROTOCOL_VERSIONS,
-)
-
 from holdfast.model.peer import Peer
 
-__all__ = [
-    "CAPABILITIES",
-    "HANDSHAKE_PROTOCOL_VERSIONS",
-    "LATEST_HANDSHAKE_VERSION",
-    "LATEST_MODERN_VERSION",
-    "MODERN_PROTOCOL_VERSIONS",
-    "SERVER_INFO_META_KEY",
-    "Facts",
-    "client",
-    "enveloped",
-]
+PROTOCOL_VERSION_META_KEY = "io.modelcontextprotocol/protocolVersion"
+CLIENT_INFO_META_KEY = "io.modelcontextprotocol/clientInfo"
+CLIENT_CAPABILITIES_META_KEY = "io.modelcontextprotocol/clientCapabilities"
+LOG_LEVEL_META_KEY = "io.modelcontextprotocol/logLevel"
+SERVER_INFO_META_KEY = "io.modelcontextprotocol/serverInfo"
+SUBSCRIPTION_ID_META_KEY = "io.modelcontextprotocol/subscriptionId"
+HANDSHAKE_PROTOCOL_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+MODERN_PROTOCOL_VERSIONS = ("2026-07-28",)
+LATEST_HANDSHAKE_VERSION = HANDSHAKE_PROTOCOL_VERSIONS[-1]
+LATEST_MODERN_VERSION = MODERN_PROTOCOL_VERSIONS[-1]
 
 CAPABILITIES: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
 """What can be asked of the clients behind us, where a connection is shared by many of them."""

@@ -9,12 +9,11 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
-from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
-
 from holdfast.model.mcp import LEVELS
 from holdfast.model.peer import Peer, Unanswerable
 from holdfast.upstreams.mcp.errors import METHOD_NOT_FOUND
 from holdfast.upstreams.mcp.exchange import Exchange
+from holdfast.upstreams.mcp.protocol import SUBSCRIPTION_ID_META_KEY
 
 log = logging.getLogger(__name__)
 
