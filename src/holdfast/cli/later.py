@@ -8,29 +8,33 @@ from holdfast.cli.exits import Exit
 from holdfast.cli.screen import fail
 
 NOT_BUILT = {
-    "chain": "call the tools one by one",
     "test": "use 'holdfast.testing' from Python",
 }
 """The command, and what to do until then."""
 
 
 def add(app: typer.Typer) -> None:
-    for name in NOT_BUILT:
-        app.command(
-            name,
-            hidden=True,
-            add_help_option=False,
-            context_settings={
-                "allow_extra_args": True,
-                "ignore_unknown_options": True,
-                "help_option_names": [],
-            },
-        )(_command(name))
+    for name, instead in NOT_BUILT.items():
+        unbuilt(app, name, name, instead)
 
 
-def _command(name: str) -> Callable[[], None]:
+def unbuilt(app: typer.Typer, name: str, said: str, instead: str) -> None:
+    """One that is asked for in vain; `said` is what a person types."""
+    app.command(
+        name,
+        hidden=True,
+        add_help_option=False,
+        context_settings={
+            "allow_extra_args": True,
+            "ignore_unknown_options": True,
+            "help_option_names": [],
+        },
+    )(_command(said, instead))
+
+
+def _command(said: str, instead: str) -> Callable[[], None]:
     def not_built() -> None:
-        fail(f"'holdfast {name}' is not built yet; {NOT_BUILT[name]}")
+        fail(f"'holdfast {said}' is not built yet; {instead}")
         raise typer.Exit(Exit.USAGE)
 
     not_built.__doc__ = "Not built yet."

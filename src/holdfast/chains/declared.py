@@ -1,0 +1,134 @@
+"""What does a chain declare? Steps in order, side by side, by a condition, or several times over.
+
+Nothing here has been checked. A value that starts with `=` is a JMESPath over `input` and the results of the
+steps before it, by their names; conditions are CEL over the same names.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Failure = Literal["abort", "continue", "fallback", "compensate"]
+Joining = Literal["all", "first", "quorum", "best"]
+FAILURES: tuple[Failure, ...] = ("abort", "continue", "fallback", "compensate")
+Place = tuple[str | int, ...]
+"""Where in the declaration something stands."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undoing:
+    """What takes a step back, where it is not what the tool's own contract says."""
+
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Showing:
+    """How is seen what a step changes? Read before it, after it, and after its undoing; SAG-4."""
+
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """With bindings to the input and to the steps before this one."""
+    value: str | None = None
+    """JMESPath into what was read: the part that must be as before. All of it where left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One call."""
+
+    id: str
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    version: str | None = None
+    when: str | None = None
+    """Run it only if this holds; else it counts as done, with nothing to show."""
+    retries: int = 0
+    """How often it may be tried again where it had no effect."""
+    share: float | None = None
+    """Its part of the deadline; what is left is divided by how long steps usually take."""
+    failure: Failure | None = None
+    """None: `compensate` in a saga, else `abort`."""
+    fallbacks: tuple[str, ...] = ()
+    """Tools that may stand in for it, in this order."""
+    undo: Undoing | None = None
+    prove: Showing | None = None
+    place: Place = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join:
+    """When are branches side by side over, and which of their results counts?"""
+
+    kind: Joining = "all"
+    quorum: float = 1.0
+    """For `quorum`: the share of branches that must succeed, rounded up."""
+    score: str | None = None
+    """For `best`: CEL over `result`; the branch with the highest wins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parallel:
+    branches: tuple[tuple["Node", ...], ...]
+    join: Join = field(default_factory=Join)
+    place: Place = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm:
+    when: str | None
+    """None: where no other arm holds."""
+    body: tuple["Node", ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """The first arm whose condition holds, and no other."""
+
+    arms: tuple[Arm, ...]
+    place: Place = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeat:
+    most: int
+    body: tuple["Node", ...]
+    until: str | None = None
+    place: Place = ()
+
+
+Node = Step | Parallel | Branch | Repeat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    name: str
+    body: tuple[Node, ...]
+    version: str = "1.0.0"
+    description: str = ""
+    input_schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
+    output: Any = None
+    """What the chain answers, with bindings; None: what its last step did."""
+    output_schema: Mapping[str, Any] | None = None
+    deadline_ms: int | None = None
+    saga: bool = False
+    """Whether what was done is undone where the rest cannot be."""
+    source: str = "chain"
+    """The file, for messages."""
+
+
+def steps(body: tuple[Node, ...]) -> Iterator[Step]:
+    """Every step, in the order in which they are written."""
+    for node in body:
+        match node:
+            case Step():
+                yield node
+            case Parallel():
+                for branch in node.branches:
+                    yield from steps(branch)
+            case Branch():
+                for arm in node.arms:
+                    yield from steps(arm.body)
+            case Repeat():
+                yield from steps(node.body)
