@@ -11,8 +11,11 @@ from holdfast.cli import (
     audit,
     budgets,
     calls,
+    chain,
+    channels,
     delegate,
     doctor,
+    figures,
     grants,
     keys,
     labels,
@@ -25,7 +28,9 @@ from holdfast.cli import (
     serve,
     stdio,
     store,
+    story,
     tools,
+    watch,
     why,
     wrap,
 )
@@ -42,9 +47,11 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help costs half the time to the first line
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for module in (serve, stdio, wrap, calls, tools, why, approvals, budgets, operate, policy, audit, doctor):
+for module in (serve, stdio, wrap, calls, tools, why, story, watch, approvals, budgets, operate, policy):
     module.add(app)
-for module in (rules, plans, labels, store, keys, grants, delegate, login, later):
+for module in (audit, doctor, figures, channels, rules, plans, chain, labels, store, keys, grants):
+    module.add(app)
+for module in (delegate, login, later):
     module.add(app)
 
 

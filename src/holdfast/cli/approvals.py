@@ -1,11 +1,13 @@
 """`holdfast approvals`, `approve`, `deny`: what waits for a person, and what they say."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from holdfast.cli import live
 from holdfast.cli.exits import Exit
 from holdfast.cli.invoked import command, with_config
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json, Note
@@ -28,6 +30,7 @@ OneId = Annotated[
     str | None, typer.Argument(metavar="[ID]", help="Show this one in full.", show_default=False)
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not show the packet and ask first.")]
+Once = Annotated[bool, typer.Option("--once", help="Print the list and end, at a terminal too.")]
 
 
 def add(app: typer.Typer) -> None:
@@ -37,11 +40,21 @@ def add(app: typer.Typer) -> None:
 
 
 def approvals(
-    id: OneId = None, as_: As = None, config: ConfigFile = DEFAULT_CONFIG, as_json: Json = False
+    id: OneId = None,
+    once: Once = False,
+    as_: As = None,
+    config: ConfigFile = DEFAULT_CONFIG,
+    as_json: Json = False,
 ) -> None:
-    """List what waits for a person to say yes, or show one with everything known about it."""
+    """List what waits for a person to say yes, or show one with everything known about it.
+
+    At a terminal the list stays, follows what happens, and is answered by keys.
+    """
     if id is not None:
         _show_one(id, as_, config, as_json)
+        return
+    if not (once or as_json) and live.is_possible():
+        _answer_live(as_, config)
         return
     found = with_gateway(config, lambda gateway: gateway.approvals(decider(gateway, as_)))
     if as_json:
@@ -74,6 +87,11 @@ def deny(
 ) -> None:
     """Say no; the call's key stays denied."""
     _decide(id, False, as_, note, config, as_json, ask=False)
+
+
+def _answer_live(name: str | None, config: Path) -> None:
+    with suppress(KeyboardInterrupt):  # one way to leave
+        with_gateway(config, lambda gateway: live.answer(gateway, decider(gateway, name)))
 
 
 def _show_one(id: str, name: str | None, config: Path, as_json: bool) -> None:

@@ -20,13 +20,20 @@ WIDEST = 110
 
 
 def show_packet(asked: Approval) -> None:
+    show(framed(asked, console().width))
+
+
+def framed(asked: Approval, width: int) -> "RenderableType":
     from rich.panel import Panel
 
-    panel = Panel(
-        _body(asked), title=_title(asked), title_align="left", border_style="yellow", padding=(1, 2)
+    return Panel(
+        _body(asked),
+        title=_title(asked),
+        title_align="left",
+        border_style="yellow",
+        padding=(1, 2),
+        width=min(width, WIDEST),
     )
-    panel.width = min(console().width, WIDEST)
-    show(panel)
 
 
 def _title(asked: Approval) -> str:
@@ -45,6 +52,7 @@ def _body(asked: Approval) -> "RenderableType":
     ]
     for label, shown in _shown(packet):
         parts += [text(""), text((label, "bold")), data(shown)]
+    parts += [text(""), _fields(_particulars(asked))]
     for warning in _warnings(packet):
         parts += [text(""), _wrapped(warning)]
     return Group(*parts)
@@ -58,6 +66,7 @@ def _wrapped(words: str | tuple[str, str]) -> "RenderableType":
 
 
 def _facts(asked: Approval) -> Iterator[tuple[str, str]]:
+    """What somebody must know, on the first screen of the smallest terminal, with the arguments below."""
     packet = asked.packet
     by, back = packet.get("requested_by") or {}, packet.get("rollback") or {}
     if isinstance(by, Mapping):
@@ -65,17 +74,20 @@ def _facts(asked: Approval) -> Iterator[tuple[str, str]]:
     yield "where", f"{packet.get('environment', '?')}, tenant {asked.ref.tenant}"
     yield "changes", "; ".join(_effect(entry) for entry in packet.get("effects", ()))
     yield "risk", " / ".join(dict.fromkeys(str(packet.get(name)) for name in ("risk_class", "risk")))
-    yield "why asked", "; ".join(packet.get("why", ()))
     yield "way back", ", ".join(str(part) for part in _way_back(back) if part)
     yield "cost", _cost(packet.get("cost") or {})
     yield "task", " / ".join(str(packet[name]) for name in ("task", "step") if packet.get(name))
+    yield "votes", "; ".join(_votes(asked)) or "none yet"
+    yield "waits for", f"{_counted(asked.missing) or 'nobody'} until {moment(asked.expires_at)}"
+
+
+def _particulars(asked: Approval) -> Iterator[tuple[str, str]]:
+    packet = asked.packet
+    yield "why asked", "; ".join(packet.get("why", ()))
+    yield "needs", _counted(asked.need)
+    yield "if you deny", str(packet.get("if_rejected", ""))
     yield "key", asked.ref.key
     yield "fingerprint", asked.fingerprint
-    yield "needs", _counted(asked.need)
-    yield "votes", "; ".join(_votes(asked)) or "none yet"
-    yield "waits for", _counted(asked.missing) or "nobody"
-    yield "until", moment(asked.expires_at)
-    yield "if you deny", str(packet.get("if_rejected", ""))
     yield "trace", str(packet.get("trace_id", ""))
 
 

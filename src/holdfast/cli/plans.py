@@ -66,7 +66,7 @@ def plan(
 
         show_json(shown_planned(found))
     else:
-        _show_planned(found, config)
+        show_planned(found, config)
     raise typer.Exit(EXITS[found.status])
 
 
@@ -114,7 +114,7 @@ def _show_one(one: "Plan", as_json: bool) -> None:
     show(text((said["state"], "bold"), f"  {one.id}  by {one.principal}"), data(said))
 
 
-def _show_planned(found: "Planned", config: Path) -> None:
+def show_planned(found: "Planned", config: Path) -> None:
     style = {"asked": "bold yellow", "unneeded": "bold green", "refused": "bold red"}[found.status]
     show(text((found.status, style), f"  {found.message}"))
     for step in found.steps:

@@ -75,6 +75,7 @@ async def _serve(
             server = Server(app, gateway, patience, None if links is None else links.is_ready)
             for number in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(number, server.stop)
+            await gateway.guide.begin()
             if links is None or links.first:
                 await welcome(gateway, address)
             garbage.settle()
