@@ -11,10 +11,10 @@ export PYTHON
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check format bench bench-quick growth flame soak docs lock clean
+.PHONY: help install run test check format screenshots bench bench-quick bench-console growth flame soak docs lock clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 install: $(INSTALLED)  ## make .venv with the holdfast command, exactly as locked
 
@@ -41,6 +41,10 @@ format: install  ## put the code in shape
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
+OUT ?= screenshots
+screenshots: install  ## write a picture of every page of the console (OUT=folder)
+	$(BIN)/python -m tests.browser.screenshots $(OUT)
+
 # The figures of the docs come from what these keep in bench/results: `make docs` puts them there.
 bench: install  ## measure Holdfast beside other gateways: a quarter of an hour
 	$(BIN)/python -m bench.gateways
@@ -50,6 +54,9 @@ bench: install  ## measure Holdfast beside other gateways: a quarter of an hour
 bench-quick: install  ## measure Holdfast alone, and where its microseconds go: two minutes
 	$(BIN)/python -m bench.gateways --quick
 	$(BIN)/python -m bench.parts --keep parts-quick
+
+bench-console: install  ## measure every page of the console with 100,000 recorded calls
+	$(BIN)/python -m bench.console
 
 growth: install  ## measure what a call costs when tools, policies, records or claims have grown
 	$(BIN)/python -m bench.growth

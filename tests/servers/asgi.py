@@ -16,6 +16,11 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     body: bytes
+    every: tuple[tuple[str, str], ...] = ()
+    """The headers as they came; one may come several times."""
+
+    def all(self, name: str) -> list[str]:
+        return [value for one, value in self.every if one == name]
 
     def json(self) -> Any:
         return orjson.loads(self.body)
@@ -54,8 +59,9 @@ class Client:
         await self.app(self._scope(method, path, [*self.headers.items(), *more]), receive, keep)
         assert sent, "the application did not answer"
         start, *rest = sent
-        named = {name.decode().lower(): value.decode() for name, value in start["headers"]}
-        return Answer(start["status"], named, b"".join(message.get("body", b"") for message in rest))
+        every = tuple((name.decode().lower(), value.decode()) for name, value in start["headers"])
+        body = b"".join(message.get("body", b"") for message in rest)
+        return Answer(start["status"], dict(every), body, every)
 
     def _scope(self, method: str, path: str, headers: list[tuple[str, str]]) -> dict[str, Any]:
         raw, _, query = path.partition("?")

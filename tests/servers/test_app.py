@@ -46,8 +46,11 @@ async def test_a_gateway_that_closes_is_up_but_not_ready(config: dict[str, Any],
 
 
 @requirement("NAM-3")
-async def test_the_front_page_says_what_this_is_and_runs_nothing(app: Starlette) -> None:
-    page = await Client(app, LOCAL).get("/")
+async def test_without_a_console_the_front_page_says_what_this_is_and_runs_nothing(
+    config: dict[str, Any], desk: Desk
+) -> None:
+    async with Gateway.open({**config, "console": {"enabled": False}}) as gateway:
+        page = await Client(build(gateway), LOCAL).get("/")
     assert page.status == 200
     assert page.headers["content-type"].startswith("text/html")
     assert b'href="/openapi.json"' in page.body
@@ -124,9 +127,14 @@ class TestApiKeys:
             assert set(answer.json()) == {"error", "next"}
 
     @requirement("AUT-1")
-    @pytest.mark.parametrize("path", list(PUBLIC))
+    @pytest.mark.parametrize("path", [path for path in PUBLIC if path != "/"])
     async def test_what_is_public_needs_no_key(self, app: Starlette, path: str) -> None:
         assert (await Client(app, {}).get(filled(path))).status == 200
+
+    @requirement("AUT-1")
+    async def test_the_console_needs_a_sign_in_whatever_key_comes_along(self, app: Starlette) -> None:
+        answer = await Client(app, {}).get("/")
+        assert (answer.status, answer.headers["location"]) == (303, "/sign-in")
 
     @requirement("AUT-1", "VAL-4")
     async def test_a_large_body_of_nobody_is_not_read(self, app: Starlette) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.model.errors import TABLE, Code
 from holdfast.model.observation import Observation, Status
-from holdfast.servers import jsonrpc, members, standing
+from holdfast.servers import chains, figures, jsonrpc, members, standing
 from holdfast.servers.app import GOVERNED, PUBLIC, STREAMED
 from holdfast.servers.openapi import document
 from tests.requirements import requirement
@@ -147,6 +147,10 @@ def test_a_call_can_answer_every_status_of_the_code_table() -> None:
         ("RuleWish", standing.RULE),
         ("Acceptance", standing.ACCEPTANCE),
         ("PlanWish", standing.PLAN),
+        ("CostReport", figures.REPORT),
+        ("RunWish", chains.RUN),
+        ("ChainInput", chains.PLAN),
+        ("Abandonment", chains.ABANDONED),
     ],
 )
 def test_a_described_body_has_the_members_that_are_checked(name: str, checked: members.Members) -> None:

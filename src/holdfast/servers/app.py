@@ -15,6 +15,9 @@ from starlette.routing import Route
 from holdfast.gateway import Gateway
 from holdfast.servers import (
     audit,
+    chains,
+    channels,
+    figures,
     grants,
     jsonrpc,
     metadata,
@@ -27,6 +30,7 @@ from holdfast.servers import (
     token,
 )
 from holdfast.servers.answers import TransportError, refused
+from holdfast.servers.console import site
 from holdfast.servers.front import Front, Way
 from holdfast.servers.guard import Guard
 from holdfast.servers.mcp import http
@@ -53,12 +57,24 @@ GOVERNED: Mapping[str, Mapping[str, Handler]] = {
     "/v1/rules/{id}/acceptance": {"POST": standing.accept_rule},
     "/v1/plans": {"GET": standing.plans, "POST": standing.propose_plan},
     "/v1/plans/{id}": {"GET": standing.plan, "DELETE": standing.revoke_plan},
+    "/v1/chains": {"GET": chains.chains},
+    "/v1/chains/{name}": {"GET": chains.chain},
+    "/v1/chains/{name}/plan": {"POST": chains.plan},
+    "/v1/runs": {"GET": chains.runs, "POST": chains.begin},
+    "/v1/runs/{id}": {"GET": chains.run},
+    "/v1/runs/{id}/resume": {"POST": chains.resume},
+    "/v1/runs/{id}/abandon": {"POST": chains.abandon},
+    "/v1/runs/{id}/cancel": {"POST": chains.cancel},
     "/v1/halts": {"GET": operate.halts, "POST": operate.halt},
     "/v1/halts/{target:path}": {"DELETE": operate.resume},  # a principal's name has a slash in it
     "/v1/grants": {"GET": grants.grants, "POST": grants.give},
     "/v1/grants/{id}": {"DELETE": grants.revoke},
     "/v1/elevations": {"POST": grants.elevate},
     "/v1/policy/diff": {"POST": policy.diff},
+    "/v1/health": {"GET": figures.health},
+    "/v1/alerts": {"GET": figures.alerts},
+    "/v1/channels": {"GET": channels.channels},
+    "/v1/costs": {"GET": figures.costs, "POST": figures.report},
     "/v1/audit": {"GET": audit.records},
     "/v1/audit/proof/{record}": {"GET": audit.proof},
     "/metrics": {"GET": operate.metrics},
@@ -96,7 +112,12 @@ def build(gateway: Gateway, command: str = "holdfast", *, alone: bool = True, sh
     app = Front(
         gateway,
         _short_ways(gateway, door) if short else {},
-        routes=[*governed, *public, Route(http.PATH, door, methods=list(STREAMED[http.PATH]))],
+        routes=[
+            *governed,
+            *site.routes(gateway),  # its first page stands before the one for everybody
+            *public,
+            Route(http.PATH, door, methods=list(STREAMED[http.PATH])),
+        ],
         middleware=[Middleware(Guard, local=gateway.config.auth.mode == "local")],
         exception_handlers={404: _no_route, 405: _no_method},
     )

@@ -42,6 +42,8 @@ class Guard:
         try:
             if self.local:
                 refuse_strangers(scope)
+            if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
+                raise TransportError(400, "this address has a NUL in it", "leave it out: nothing is named so")
             await self.app(scope, receive, watched)
         except ClientDisconnect:
             log.debug("the client left before its request was complete")

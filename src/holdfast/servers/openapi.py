@@ -6,7 +6,11 @@ The OpenAPI 3.1 document served at /openapi.json. A test holds it against the ro
 from functools import cache
 from typing import Any
 
+from holdfast.gateway.costs import GROUPS
 from holdfast.model.errors import TABLE
+from holdfast.servers.chain_schemas import CHAINED
+from holdfast.servers.channel_schemas import CHANNELS
+from holdfast.servers.figure_schemas import FIGURES
 from holdfast.servers.headers import SAME_AS
 from holdfast.servers.policy_schemas import TRIED
 from holdfast.servers.schemas import SCHEMAS, TEXT, Schema, many, ref
@@ -30,7 +34,7 @@ def document() -> dict[str, Any]:
         "security": [{"apiKey": []}, {}],
         "paths": {path: dict(operations) for path, operations in PATHS.items()},
         "components": {
-            "schemas": {**SCHEMAS, **STANDING, **TRIED},
+            "schemas": {**SCHEMAS, **STANDING, **TRIED, **FIGURES, **CHANNELS, **CHAINED},
             "securitySchemes": {
                 "apiKey": {
                     "type": "http",
@@ -289,6 +293,83 @@ PATHS: dict[str, dict[str, Operation]] = {
             parameters=[_ID],
         ),
     },
+    "/v1/chains": {
+        "get": _operation("chains", "Chains", {200: _said("those you may know of", ref("ChainReports"))}),
+    },
+    "/v1/chains/{name}": {
+        "get": _operation(
+            "chain",
+            "One chain",
+            {200: _said("as it is declared", ref("Chain")), 404: _UNKNOWN},
+            parameters=[_in_path("name")],
+        ),
+    },
+    "/v1/chains/{name}/plan": {
+        "post": _operation(
+            "planChain",
+            "Ask people once about the steps whose arguments follow from the input",
+            {
+                200: _said("no step needs approval", ref("Planned")),
+                202: _said("it waits for them", ref("Planned")),
+                404: _UNKNOWN,
+                409: _error("it cannot be run"),
+                422: _said("steps would be refused; nobody was asked", ref("Planned")),
+            },
+            body="ChainInput",
+            parameters=[_in_path("name")],
+        ),
+    },
+    "/v1/runs": {
+        "get": _operation("runs", "Runs of chains", {200: _said("newest first", ref("Runs"))}),
+        "post": _operation(
+            "beginRun",
+            "Run a chain",
+            {
+                200: _said("the run of this key is over", ref("RunShown")),
+                202: _said("it is on its way", ref("RunShown")),
+                404: _UNKNOWN,
+                409: _error("it cannot be run, or the key was used for something else"),
+            },
+            body="RunWish",
+        ),
+    },
+    "/v1/runs/{id}": {
+        "get": _operation(
+            "run",
+            "One run",
+            {200: _said("the run", ref("RunShown")), 404: _UNKNOWN},
+            parameters=[_ID],
+        ),
+    },
+    "/v1/runs/{id}/resume": {
+        "post": _operation(
+            "resumeRun",
+            "Go on with a run that waits for a person",
+            {202: _said("it goes on", ref("RunShown")), 404: _UNKNOWN, 409: _CONFLICT},
+            parameters=[_ID],
+        ),
+    },
+    "/v1/runs/{id}/abandon": {
+        "post": _operation(
+            "abandonRun",
+            "End a run as it stands",
+            {200: _said("ended", ref("RunShown")), 404: _UNKNOWN, 409: _CONFLICT},
+            body="Abandonment",
+            parameters=[_ID],
+        ),
+    },
+    "/v1/runs/{id}/cancel": {
+        "post": _operation(
+            "cancelRun",
+            "Stop a run; a saga takes back what it has done",
+            {
+                202: _said("it is told", ref("RunShown")),
+                404: _UNKNOWN,
+                409: _said("too late", ref("RunShown")),
+            },
+            parameters=[_ID],
+        ),
+    },
     "/v1/halts": {
         "get": _operation("halts", "What is halted", {200: _said("target and note", ref("Halts"))}),
         "post": _operation(
@@ -441,6 +522,41 @@ PATHS: dict[str, dict[str, Operation]] = {
             "Which past calls policies would decide otherwise",
             {200: _said("what flips", ref("Diff")), 404: _UNKNOWN, 409: _CONFLICT},
             body="Candidate",
+        ),
+    },
+    "/v1/health": {
+        "get": _operation(
+            "toolHealth", "How well tools and upstreams are", {200: _said("the worst first", ref("Healths"))}
+        ),
+    },
+    "/v1/alerts": {
+        "get": _operation(
+            "alerts",
+            "What is wrong now, or was since a time",
+            {200: _said("newest first", ref("Alerts")), 400: _said("no time", ref("Observation"))},
+            parameters=[_in_query("since", TEXT, "those that are over too, from this time on, in ISO 8601")],
+        ),
+    },
+    "/v1/channels": {
+        "get": _operation(
+            "channels", "Whether people are told of what waits", {200: _said("each channel", ref("Channels"))}
+        ),
+    },
+    "/v1/costs": {
+        "get": _operation(
+            "costs",
+            "What calls cost: one's own, or everybody's for an operator",
+            {200: _said("the dearest first", ref("Costs")), 400: _said("bad parameters", ref("Observation"))},
+            parameters=[
+                _in_query("by", {"type": "string", "enum": list(GROUPS)}, "'tool' when left out"),
+                _in_query("since", TEXT, "from this day on, in ISO 8601; 30 days when left out"),
+            ],
+        ),
+        "post": _operation(
+            "reportCost",
+            "Say what a task cost beside its calls",
+            {201: _said("written down", ref("CostReport")), 409: _error("no such cost")},
+            body="CostReport",
         ),
     },
     "/v1/audit": {

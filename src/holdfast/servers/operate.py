@@ -24,7 +24,7 @@ async def approvals(visit: Visit) -> Response:
 
 
 async def approval(visit: Visit) -> Response:
-    """GET /v1/approvals/{id}: where the observation of a held call points"""
+    """GET /v1/approvals/{id}"""
     wanted = visit.request.path_params["id"]
     found = await visit.gateway.approval(visit.principal, wanted)
     if found is None:

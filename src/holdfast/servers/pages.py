@@ -23,7 +23,8 @@ HOME = """<!doctype html>
 <li><a href="/health">/health</a> and <a href="/ready">/ready</a>
 <li><a href="https://github.com/holdfast-gateway/holdfast/tree/main/docs">documentation</a>
 </ul>
-<p>The web console is not built yet; <code>holdfast --help</code> does its work until then.</p>
+<p>There is no console here: the configuration says <code>console.enabled: false</code>.
+<code>holdfast --help</code> does its work.</p>
 </html>
 """
 NEXT = "this process is about to end; ask another one"
@@ -32,7 +33,7 @@ HOME_HEADERS = {**ALWAYS, "Content-Security-Policy": "default-src 'none'; frame-
 
 
 async def home(gateway: Gateway, request: Request) -> Response:
-    """GET /"""
+    """GET /, where there is no console"""
     return HTMLResponse(HOME, headers=HOME_HEADERS)
 
 

@@ -7,6 +7,7 @@ nothing is parsed before its size is.
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -15,7 +16,9 @@ from starlette.responses import Response
 
 from holdfast.gateway import Gateway
 from holdfast.identity import Unauthenticated
+from holdfast.identity.credential import WrongSecret
 from holdfast.identity.identity import SECRET
+from holdfast.identity.tries import TooMany
 from holdfast.model.call import Principal
 from holdfast.model.fields import FieldError
 from holdfast.model.observation import Observation
@@ -104,6 +107,9 @@ async def authenticate(gateway: Gateway, request: Request) -> Principal:
     """Who sent this; raises TransportError."""
     try:
         return await _known(gateway, request)
+    except TooMany as error:
+        told = {"Retry-After": str(ceil(error.wait_s))}
+        raise TransportError(429, "wrong too often", "wait, then try again", headers=told) from None
     except Unauthenticated as error:
         why, _, then = str(error).partition("; ")
         told = {"WWW-Authenticate": challenge(gateway, request)}
@@ -113,6 +119,8 @@ async def authenticate(gateway: Gateway, request: Request) -> Principal:
 async def _known(gateway: Gateway, request: Request) -> Principal:
     try:
         return await _asked(gateway, request)
+    except WrongSecret:  # there is nothing to learn; asking again would be trying again
+        raise
     except Unauthenticated:
         if not await gateway.identity.learn(request.headers):
             raise

@@ -23,6 +23,8 @@ CallEntry = Callable[["Hub", "Exchange", Entry, Mapping[str, Any]], Awaitable[di
 FOUND = 10
 """Tools a search tells of where the caller does not say; FIG-1's selection k."""
 MOST_FOUND = 50
+LEAST_HEALTH = 0.05
+"""Nothing that a search matches is hidden for being sick."""
 
 SEARCH, DESCRIBE, CALL = "search_tools", "describe_tool", "call_tool"
 
@@ -113,7 +115,11 @@ def _search(hub: "Hub", exchange: "Exchange", arguments: Mapping[str, Any]) -> d
         raise wrong("'query' must be a string, and 'limit' a whole number")
     words = query.lower().split()
     entries = visible(hub, exchange.principal)
-    ranked = sorted(((_score(entry, words), entry) for entry in entries), key=lambda found: -found[0])
+    healths = hub.gateway.health.scores(exchange.principal.tenant)
+    ranked = sorted(
+        ((_score(entry, words) * _health(entry, healths), entry) for entry in entries),
+        key=lambda found: -found[0],
+    )
     found = [entry for score, entry in ranked if score > 0 or not words][: min(max(limit, 1), MOST_FOUND)]
     if not found:
         return _said({"tools": [], "hint": f"none of {len(entries)} tools mentions these words; use others"})
@@ -126,6 +132,11 @@ def _score(entry: Entry, words: Sequence[str]) -> float:
     name = f"{entry.name} {contract.tool}".lower()
     text = f"{contract.affordance.description} {' '.join(contract.identity.tags)}".lower()
     return sum(2.0 if word in name else 1.0 if word in text else 0.0 for word in words)
+
+
+def _health(entry: Entry, healths: Mapping[str, float]) -> float:
+    """What fails is found later, and still found: a model that asks for it by name means it; SEL-4."""
+    return max(healths.get(entry.listing.tool.contract.tool, 1.0), LEAST_HEALTH)
 
 
 def _line(entry: Entry) -> dict[str, str]:

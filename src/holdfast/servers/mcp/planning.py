@@ -66,7 +66,8 @@ def _asks(entry: Entry) -> bool:
     """Whether every call of it waits for a person; what policy asks for besides is known call by call."""
     contract = entry.listing.tool.contract
     floor = contract.security.approval_floor
-    always = confirmation_required(contract.effect, contract.transactional.undo, floor)
+    promise = contract.transactional
+    always = not promise.composed and confirmation_required(contract.effect, promise.undo, floor)
     return entry.writes and (floor is not Floor.NONE or always)
 
 
