@@ -94,6 +94,14 @@ def memory(kept: Mapping[str, Any]) -> str:
     return f"{kept['said']}\n"
 
 
+def console(kept: Mapping[str, Any]) -> str:
+    rows = [[f"page, with {kept['calls']:,} calls", "first ms", "p50 ms", "p95 ms", "max ms", "CPU ms"]]
+    for name, one in kept["pages"].items():
+        told = (one[figure] for figure in ("first_ms", "p50_ms", "p95_ms", "max_ms", "cpu_p50_ms"))
+        rows.append([name, *(f"{figure:.0f}" for figure in told)])
+    return f"{_aligned(rows)}\nOthers took {kept['others']:.0%} of a core meanwhile.\n"
+
+
 BLOCKS: dict[str, tuple[str, Callable[[Mapping[str, Any]], str]]] = {
     "machine": ("gateways", machine),
     "gateways": ("gateways", gateways),
@@ -101,6 +109,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Mapping[str, Any]], str]]] = {
     "parts": ("parts", parts),
     "growth": ("growth", growth),
     "memory": ("memory", memory),
+    "console": ("console", console),
 }
 
 

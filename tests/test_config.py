@@ -68,7 +68,8 @@ def test_what_is_left_out_has_the_figures_of_the_one_table() -> None:
         ),
         (
             {"approvals": {"zzz": 1}},
-            "approvals.zzz: unknown key 'zzz'; known are 'chain', 'expire_s', 'release', 'trusted_clients'",
+            "approvals.zzz: unknown key 'zzz'; known are 'chain', 'cost_per_decision', 'expire_s', "
+            "'release', 'trusted_clients'",
         ),
     ],
 )

@@ -33,6 +33,7 @@ from holdfast.model.errors import Code, StoreError
 from holdfast.model.holders import brought
 from holdfast.model.observation import Observation, Status
 from holdfast.model.redaction import explained
+from holdfast.model.steps import STEPS
 from holdfast.model.verdict import PASS, Hold, Pass, Refusal, Replay, Verdict
 from holdfast.model.vocabulary import State
 from holdfast.ports import Gate, Ports
@@ -57,18 +58,7 @@ GATES: tuple[Gate, ...] = (
 UNASKED_BY_PREVIEWS: frozenset[Gate] = frozenset({replay, limits, approval, claim})
 """A preview takes nothing and promises nothing; DEC-5."""
 
-PHASES: dict[str, str] = {
-    "resolve": "Request",
-    "authorize": "Authorize",
-    "arguments": "Validate",
-    "semantics": "Validate",
-    "policy": "Authorize",
-    "replay": "Validate",
-    "state": "Validate",
-    "limits": "Authorize",
-    "approval": "Authorize",
-    "claim": "Authorize",
-}
+PHASES: dict[str, str] = {step.name: step.phase for step in STEPS[: len(GATES)]}
 """S1's name for the part of a call's life each gate belongs to; then Execute, Verify, Return."""
 
 
@@ -119,6 +109,7 @@ async def _live(call: Call, ports: Ports, runtime: Runtime, gates: tuple[Gate, .
 
 async def admit(call: Call, ports: Ports, gates: tuple[Gate, ...]) -> Verdict:
     """Ask each gate in turn; the first that does not pass decides."""
+    mark, now = call.marks.append, ports.clock.monotonic
     for gate in gates:
         name: str = gate.__name__
         if gate in UNASKED_BY_PREVIEWS and call.previewing:
@@ -128,8 +119,7 @@ async def admit(call: Call, ports: Ports, gates: tuple[Gate, ...]) -> Verdict:
         except Exception as error:  # a gate that breaks is a gate that is shut
             verdict = _shut(name, call, error)
         call.verdicts.append((name, verdict))
-        if call.trail is not None:
-            _leave(name, call, ports)
+        mark(now())
         if verdict is not PASS and not isinstance(verdict, Pass):
             return verdict
     return PASS
@@ -143,19 +133,13 @@ def _shut(name: str, call: Call, error: Exception) -> Refusal:
     return Refusal(Code.INTERNAL, f"gate {name!r} broke, so nothing ran; the operator's log says why")
 
 
-def _leave(step: str, call: Call, ports: Ports) -> None:
-    """A sampled call notes when each of its steps was over."""
-    if call.trail is not None:
-        call.trail.step(step, ports.clock.monotonic())
-
-
 async def act(call: Call, ports: Ports, runtime: Runtime) -> Observation:
     """The claim is ours: run, verify, and make the outcome durable before telling anyone."""
     try:
         result = await run(call, runtime)
-        _leave("execute", call, ports)
+        call.marks.append(ports.clock.monotonic())
         judged = await verify(call, result, ports)
-        _leave("verify", call, ports)
+        call.marks.append(ports.clock.monotonic())
     except Exception as error:  # whatever went wrong in here, a write may have happened
         log.error("call %s: execution broke\n%s", call.id, explained(error, not_to_be_shown()))
         return await finished(call, _broke_inside(call), ports, runtime)
@@ -177,7 +161,6 @@ async def finished(call: Call, judged: Judged, ports: Ports, runtime: Runtime) -
             runtime.keep(write_later(call, observation, judged.state, ports, runtime))
         return observe(call, _unwritten(call), ports)
     call.recorded = True
-    _leave("return", call, ports)
     if ours or call.operation is None:
         return await _probed(call, observation, ports)
     now = await ports.ledger.find(call.operation.ref)  # somebody settled it while we were away
@@ -214,7 +197,6 @@ async def recorded(
         if brought(call, observation):  # what nobody can remember is not told
             unwritten = Refusal(Code.RESOURCE_EXHAUSTED, "the store cannot be used right now; ask again")
             observation = refused(call, unwritten, ports)
-    _leave("return", call, ports)
     return observation
 
 

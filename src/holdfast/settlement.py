@@ -152,11 +152,17 @@ async def sweep(ports: Ports, limit: int = 100) -> int:
     moved = 0
     for operation in await ports.ledger.overdue(limit):
         listing = ports.catalog.exact(operation.ref.tool, operation.version)
-        if listing is None:
+        if listing is None or _goes_on(operation, listing.tool):
             continue
         after = await settle(operation, listing.tool, ports)
         moved += after.state is not operation.state
     return moved
+
+
+def _goes_on(operation: Operation, tool: Tool) -> bool:
+    """A chain that said it waits is not asked over and over: it is settled when its run ends."""
+    told = operation.state is State.UNKNOWN and operation.observation is not None
+    return told and tool.contract.transactional.composed
 
 
 async def _fresh(operation: Operation, ports: Ports) -> Operation:

@@ -26,6 +26,14 @@ const CLIENTS = ["notebook", "console"].map((id) => ({
   redirect_uris: ["http://127.0.0.1/back"],
   scope: `openid ${RESOURCE_SCOPES}`,
 }));
+CLIENTS.push({ // the gateway's own console: a browser's client, which keeps no secret
+  client_id: "holdfast-console",
+  token_endpoint_auth_method: "none",
+  grant_types: ["authorization_code"],
+  response_types: ["code"],
+  redirect_uris: ["http://127.0.0.1:8080/sign-in/callback"],
+  scope: `openid ${RESOURCE_SCOPES}`,
+});
 
 let made = 0;
 async function fresh() {
@@ -73,7 +81,7 @@ async function signedIn(provider, request, response) {
   const accountId = params.login_hint;
   const grant = new provider.Grant({ accountId, clientId: params.client_id });
   grant.addOIDCScope(params.scope);
-  for (const resource of [params.resource].flat()) grant.addResourceScope(resource, params.scope);
+  for (const resource of [params.resource ?? []].flat()) grant.addResourceScope(resource, params.scope);
   const result = { login: { accountId }, consent: { grantId: await grant.save() } };
   await provider.interactionFinished(request, response, result, { mergeWithLastSubmission: false });
 }

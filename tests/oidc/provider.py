@@ -75,17 +75,19 @@ class Provider:
             keys = (await answer.json(content_type=None))["keys"]
         return next(JWKRegistry.import_key(key) for key in keys if key["kty"] == kind)
 
-    async def browsed(self, person: str, url: str) -> dict[str, str]:
+    async def browsed(self, person: str, url: str, back: str = BACK) -> dict[str, str]:
         """What a browser brings back from where a client sent it, once somebody has signed in there."""
         async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:
-            return await self._browsed(http, f"{url}&login_hint={person}", {})
+            return await self._browsed(http, f"{url}&login_hint={person}", {}, back)
 
-    async def _browsed(self, http: aiohttp.ClientSession, url: str, params: dict[str, str]) -> dict[str, str]:
+    async def _browsed(
+        self, http: aiohttp.ClientSession, url: str, params: dict[str, str], back: str = BACK
+    ) -> dict[str, str]:
         for _ in range(MOST_STEPS):
             async with http.get(url, params=params, allow_redirects=False) as answer:
                 assert answer.status == 303, await answer.text()
                 url, params = urljoin(self.url, answer.headers["location"]), {}
-            if url.startswith(BACK):
+            if url.startswith(back):
                 return {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
         raise AssertionError(f"the sign-in did not come back, but went to {url}")
 

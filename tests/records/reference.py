@@ -11,7 +11,9 @@ from holdfast.model.derive import mutation_class
 from holdfast.model.errors import Code
 from holdfast.model.observation import Observation, Status
 from holdfast.model.stage import UseGrant
+from holdfast.model.steps import ORDER
 from holdfast.model.tool import Tool
+from holdfast.model.verdict import PASS
 from holdfast.ports import Secrets
 
 _DENIALS = frozenset({Code.PERMISSION_DENIED, Code.POLICY_VIOLATION, Code.APPROVAL_DENIED})
@@ -53,6 +55,7 @@ def intent_body(call: Call, at: float, secrets: Secrets | None = None) -> str:
             "contract_digest": facts.contract_digest,
             "decision": _decision(call, secrets),
             "claim": None if secrets is None else _claim(call, secrets),
+            **_task(call),
             **_handed(call),
         }
     )
@@ -97,6 +100,9 @@ def outcome_body(
             "alarms": call.alarms,
             "contract_digest": facts.contract_digest,
             "decision": None if secrets is None else _decision(call, secrets),
+            "gates": _gates(call),
+            **_gate(call),
+            **_task(call),
             **_handed(call),
         }
     )
@@ -160,6 +166,24 @@ def _handed(call: Call) -> dict[str, Any]:
     told: dict[str, Any] = {} if principal.act == (principal.agent,) else {"act": list(principal.act)}
     tokens = [name for name in principal.rests_on if name.startswith("token:")]
     return told | ({"delegation": tokens[-1].removeprefix("token:")} if tokens else {})
+
+
+def _gates(call: Call) -> list[int] | dict[str, int]:
+    """After how many microseconds each step was over, by name where the names are not the first of all."""
+    names = [*(name for name, _ in call.verdicts), "execute", "verify"][: len(call.marks)]
+    over = {name: int((mark - call.started) * 1e6) for name, mark in zip(names, call.marks, strict=True)}
+    return list(over.values()) if tuple(names) == ORDER[: len(names)] else over
+
+
+def _gate(call: Call) -> dict[str, str]:
+    """The gate that did not let it pass."""
+    refused = [name for name, verdict in call.verdicts if verdict != PASS]
+    return {"gate": refused[0]} if refused else {}
+
+
+def _task(call: Call) -> dict[str, str]:
+    task = call.proposal.task
+    return {} if task is None else {"task": task[:200]}
 
 
 def _decision_id(call: Call) -> str | None:

@@ -13,7 +13,9 @@ from holdfast.model.errors import Code
 from holdfast.model.observation import ApprovalRef, Observation, Status
 from holdfast.model.operation import Operation
 from holdfast.model.stage import PolicyVersion, Stage, UseGrant
+from holdfast.model.steps import GATES
 from holdfast.model.tool import Tool
+from holdfast.model.verdict import PASS, Pass, Refusal, Verdict
 from holdfast.model.vocabulary import Effect, Floor, KeySource, State, Undo
 from holdfast.model.vocabulary import Operation as Deed
 from holdfast.records import body
@@ -71,6 +73,19 @@ def tools() -> list[Tool]:
 TOOLS = tools()
 
 
+LAST: list[Verdict] = [PASS, Pass(), Refusal(Code.CONFLICT, "no")]
+
+
+@st.composite
+def verdicts(draw: st.DrawFn) -> list[tuple[str, Verdict]]:
+    """Some gates in their order, the last of which may have refused."""
+    skipped = draw(st.sets(st.sampled_from(["replay", "limits", "approval", "claim"])))
+    names = [gate.name for gate in GATES if gate.name not in skipped][: draw(st.integers(0, len(GATES)))]
+    last = draw(st.sampled_from(LAST))
+    passed: list[tuple[str, Verdict]] = [(name, PASS) for name in names]
+    return [*passed[:-1], (names[-1], last)] if names else []
+
+
 @st.composite
 def calls(draw: st.DrawFn, *, early: bool = False) -> Call:
     tool = draw(st.sampled_from(TOOLS))
@@ -79,6 +94,10 @@ def calls(draw: st.DrawFn, *, early: bool = False) -> Call:
     call = make_call(CLOCK, key, tool=tool, principal=draw(principals), stage=staged)
     call.trace_id, call.nonce, call.commitment = draw(texts), draw(texts), draw(st.none() | texts)
     call.alarms = draw(st.lists(texts, max_size=2))
+    call.proposal = call.proposal._replace(task=draw(st.none() | texts | st.just("t" * 300)))
+    call.verdicts = draw(verdicts())
+    after = 2 if len(call.verdicts) == len(GATES) and call.verdicts[-1][1] == PASS else 0
+    call.marks = [call.started + draw(st.floats(0, 9)) for _ in range(len(call.verdicts) + after)]
     if draw(st.booleans()):
         call.decision = draw(decisions)
     if call.ref is not None and draw(st.booleans()):

@@ -13,6 +13,7 @@ from tests.postgres import database, empty_database, server
 from tests.requirements import requirement
 
 SHARED = {
+    "alert",
     "bundle",
     "chain_head",
     "halt",

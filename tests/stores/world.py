@@ -12,7 +12,18 @@ from holdfast.model.approval import Approval, Need
 from holdfast.model.call import Call, Principal
 from holdfast.model.operation import Operation, OperationRef
 from holdfast.model.vocabulary import State
-from holdfast.ports import Approvals, Begun, Controls, Denied, Labels, Ledger, Secrets, Settlement, Taken
+from holdfast.ports import (
+    Approvals,
+    Begun,
+    Controls,
+    Denied,
+    Labels,
+    Ledger,
+    Runs,
+    Secrets,
+    Settlement,
+    Taken,
+)
 from holdfast.records.chain import Record
 from holdfast.stores.memory import MemoryStore
 from holdfast.testing import ManualClock
@@ -56,6 +67,7 @@ class World:
     approvals: Approvals
     controls: Controls
     labels: Labels
+    runs: Runs
     secrets: Secrets
     clock: ManualClock
     boot: ManualBoot
@@ -138,6 +150,7 @@ async def open_world(kind: str, folder: Path, around: Surroundings | None = None
             store.approvals,
             store.controls,
             store.labels,
+            store.runs,
             store.secrets,
             it.clock,
             it.boot,

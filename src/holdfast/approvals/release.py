@@ -5,7 +5,7 @@ processes may try at once: the claim lets one of them act, as it does with any d
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from math import inf
 from typing import Any
 
@@ -39,7 +39,7 @@ async def release(given: Approval, ports: Ports, stand: Stand, propose: Propose)
         await ports.approvals.keep_back(given, "its proposal is no longer kept")
         return None
     said: dict[str, Any] = orjson.loads(operation.payload)
-    principal = stand(_principal(given.ref.tenant, said["principal"]))
+    principal = stand(principal_of(given.ref.tenant, said["principal"]))
     if principal is None:
         text = f"{given.ref.principal!r} may no longer call here"
         await ports.approvals.alarm(given.ref.tenant, "holdfast", f"release refused: {text}", given)
@@ -73,7 +73,8 @@ def proposal_of(operation: Operation, said: dict[str, Any], principal: Principal
     )
 
 
-def _principal(tenant: str, said: dict[str, Any]) -> Principal:
+def principal_of(tenant: str, said: Mapping[str, Any]) -> Principal:
+    """Somebody as they were kept; with which rights they go on is asked of `Stand`."""
     return Principal(
         tenant=tenant,
         user=said["user"],

@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from holdfast.model import defaults
-from holdfast.model.contract import Contract
+from holdfast.model.contract import CHAINS, Contract
 from holdfast.model.derive import UNDOABLE
 from holdfast.model.scopes import check as check_scope
 from holdfast.model.version import parse_version
@@ -122,6 +122,12 @@ def _key(contract: Contract) -> Iterator[str]:
         yield f"argument '{promise.name}' is to carry the key but takes no string; name another one"
 
 
+def _composed(contract: Contract) -> Iterator[str]:
+    """Whoever acts by itself cannot say that others are asked about it."""
+    if contract.transactional.composed and contract.identity.namespace != CHAINS:
+        yield "'transactional.composed' is for chains; leave it out"
+
+
 def _compensates(contract: Contract) -> Iterator[str]:
     promise = contract.transactional
     wanting = any(post.on_failure == "compensate" for post in promise.postconditions)
@@ -144,7 +150,7 @@ def _undo(contract: Contract) -> Iterator[str]:
     promise = contract.transactional
     if not contract.effect.writes or promise.undo in UNDOABLE:
         return
-    if contract.security.approval_floor is Floor.NONE:
+    if contract.security.approval_floor is Floor.NONE and not promise.composed:
         yield f"undo '{promise.undo}' needs approval; set 'security.approval_floor' to 'user' or more"
     if promise.undo is Undo.NONE and promise.preview is None:
         yield "undo 'none' needs 'transactional.preview', so that people see what would happen"
@@ -161,7 +167,7 @@ def _medium(contract: Contract) -> Iterator[str]:
 def _high(contract: Contract) -> Iterator[str]:
     if contract.effect is not Effect.HIGH_RISK_EXTERNAL:
         return
-    if not contract.security.approval_floor.at_least(Floor.USER):
+    if not (contract.transactional.composed or contract.security.approval_floor.at_least(Floor.USER)):
         yield "HIGH_RISK_EXTERNAL needs approval; set 'security.approval_floor' to 'user' or more"
     promise = contract.transactional
     if not (promise.postconditions or promise.probe or promise.verification):
@@ -171,7 +177,7 @@ def _high(contract: Contract) -> Iterator[str]:
 def _critical(contract: Contract) -> Iterator[str]:
     if contract.effect is not Effect.CRITICAL_MUTATION:
         return
-    if not contract.security.approval_floor.at_least(Floor.TWO_PERSON):
+    if not (contract.transactional.composed or contract.security.approval_floor.at_least(Floor.TWO_PERSON)):
         yield "CRITICAL_MUTATION needs two people; set 'security.approval_floor' to 'two_person' or more"
     promise = contract.transactional
     if not (promise.postconditions or promise.probe):
@@ -194,6 +200,7 @@ SHAPE: tuple[Rule, ...] = (
     _cache,  # a write has no cache
     _key,  # where the key goes
     _compensates,  # nothing promised that cannot be done
+    _composed,  # nobody else's approval claimed
 )
 
 CLASS_TABLE: tuple[Rule, ...] = (

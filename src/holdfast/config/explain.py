@@ -29,6 +29,8 @@ SHAPES = {
     "hash": "paste what 'holdfast keys create --for-config' printed",
     "id": "use 4 to 32 small letters and digits",
     "upstreams": "use small letters, digits and '-', at most 32",
+    "host": "write the name of a server, and its port under 'port'",
+    "channels": "use small letters, digits, '_' and '-', at most 32",
 }
 """What a value under this key looks like."""
 NAME_SHAPE = "use letters, digits and '.', '_', '@', '-', at most 64"
@@ -107,9 +109,12 @@ def _faults(detail: ErrorDetails, place: Place) -> Iterator[Fault]:
             yield Fault(place, f"must {wanted[:1].lower()}{wanted[1:]}, not {given!r}")
 
 
+_SECRETS = (("approver_secret",), ("client_secret",), ("url",), ("secret",), ("password",))
+
+
 def _secret(place: Place) -> bool:
     """Whether what stands here may be a secret, and is not repeated."""
-    return place[-1:] in (("approver_secret",), ("client_secret",), ("url",)) or place[-2:-1] in (
+    return place[-1:] in _SECRETS or place[-2:-1] in (
         ("env",),
         ("headers",),
     )

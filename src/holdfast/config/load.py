@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from holdfast.config.explain import explain, kind
 from holdfast.config.place import Fault, Place, like
-from holdfast.config.references import misplaced
+from holdfast.config.references import misplaced, written_out
 from holdfast.config.tree import Config
 from holdfast.config.unbuilt import without_unbuilt
 from holdfast.model.errors import ConfigError
@@ -110,6 +110,8 @@ def _expand(node: Any, here: Place, environ: Mapping[str, str], faults: list[Fau
             ]
             faults += [Fault(here, f"environment variable {name!r} is not set; set it") for name in missing]
             if "${secret:" in node and (fault := misplaced(here, node)) is not None:
+                faults.append(fault)
+            if (fault := written_out(here, node)) is not None:
                 faults.append(fault)
             return VARIABLE.sub(lambda m: m[0][1:] if m[1] else environ.get(m[2], m[0]), node)
         case _:

@@ -1,8 +1,10 @@
 """Do the secrets exist that a configuration points at, and may they be used there?"""
 
+import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
+from holdfast.config.channels import Channel, secrets_of
 from holdfast.config.place import Fault, Place, like
 from holdfast.config.secrets import Secret
 from holdfast.config.upstream import Upstream
@@ -12,8 +14,15 @@ PLACES = (
     "upstreams.*.mcp.headers.*",
     "upstreams.*.mcp.env.*",
     "upstreams.*.mcp.auth.client_secret",
+    "channels.*.webhook.secret",
+    "channels.*.mail.password",
 )
 """Where `${secret:NAME}` is filled in when it is used; nowhere else."""
+POINTED_AT = PLACES[-2:]
+"""Where nothing but a reference may stand."""
+_REFERENCE = re.compile(r"\$\{(secret:[^{}]+|[A-Za-z_][A-Za-z0-9_]*)\}")
+
+_FOR = "for headers, env and client_secret of an MCP server, and for the secrets of channels"
 
 
 def misplaced(place: Place, text: str) -> Fault | None:
@@ -24,10 +33,22 @@ def misplaced(place: Place, text: str) -> Fault | None:
         return Fault(place, str(error))
     if not named or any(like(place, allowed) for allowed in PLACES):
         return None
-    return Fault(place, f"'${{secret:{named[0]}}}' is for headers, env and client_secret of an MCP server")
+    return Fault(place, f"'${{secret:{named[0]}}}' is {_FOR}")
 
 
-def unresolved(secrets: Mapping[str, Secret], upstreams: Mapping[str, Upstream]) -> Iterator[Fault]:
+def written_out(place: Place, text: str) -> Fault | None:
+    """A secret that stands in the file itself."""
+    if not any(like(place, pattern) for pattern in POINTED_AT) or _REFERENCE.fullmatch(text):
+        return None
+    return Fault(place, "no secret in the file; write '${secret:NAME}' or '${NAME}'")
+
+
+def unresolved(
+    secrets: Mapping[str, Secret], upstreams: Mapping[str, Upstream], channels: Mapping[str, Channel]
+) -> Iterator[Fault]:
+    for place, text in secrets_of(channels):
+        for secret in references(text):
+            yield from _fault(place, secret, secrets)
     for name, upstream in upstreams.items():
         for below, text in _texts(upstream):
             for secret in references(text):

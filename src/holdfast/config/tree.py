@@ -9,7 +9,10 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, PrivateAttr, StringConstraints, model_validator
 
+from holdfast.config.alerts import Alerts
 from holdfast.config.auth import Auth
+from holdfast.config.channels import Channel, ChannelName
+from holdfast.config.console import Console, unfit
 from holdfast.config.egress import Egress
 from holdfast.config.place import Fault
 from holdfast.config.references import unresolved
@@ -90,6 +93,8 @@ class Approvals(Section):
     """Groups of roles: while nobody answers, each group may answer for the roles of those before it."""
     trusted_clients: tuple[Annotated[str, StringConstraints(min_length=1, max_length=128)], ...] = ()
     """MCP clients, by the name they give, whose own dialogue may ask for a `user` approval."""
+    cost_per_decision: float = Field(default=0.0, ge=0)
+    """What a person's decision costs, in the currency of the tool it is about; part `human_review`."""
 
 
 class Mcp(Section):
@@ -125,6 +130,8 @@ class Telemetry(Section):
     """`json` or `text`; when left out text in a terminal, else JSON."""
     level: Literal["debug", "info", "warning", "error"] = "warning"
     """The least that is logged."""
+    alerts: Alerts = Alerts()
+    """When people are told that something is wrong."""
 
 
 class TenantAudit(Section):
@@ -157,8 +164,10 @@ class Facts(Section):
     """Whose law holds for its callers; policies read it as `context.jurisdiction`."""
 
 
-OWN = "holdfast"
-"""Elevations, rules and plans are asked about under this namespace: no upstream may answer to it."""
+OWN = ("holdfast", "chains")
+"""Elevations, rules and plans are asked about under the first, chains are tools of the second: no upstream
+may answer to them.
+"""
 
 
 class Config(Section):
@@ -180,12 +189,18 @@ class Config(Section):
     """How much, how large and how fast."""
     approvals: Approvals = Approvals()
     """How people are asked."""
+    channels: dict[ChannelName, Channel] = {}
+    """How people hear of questions and alerts, by a name of your own."""
+    console: Console = Console()
+    """The pages for people."""
     mcp: Mcp = Mcp()
     """How MCP clients are served."""
     lock: Annotated[str, StringConstraints(min_length=1)] = "holdfast.lock"
     """The file that keeps what imported tools looked like when they were accepted."""
     policies: Annotated[str, StringConstraints(min_length=1)] | None = None
     """The folder of `.cedar` files; promoted at the first start, later by `holdfast policy promote`."""
+    chains: Annotated[str, StringConstraints(min_length=1)] | None = None
+    """The folder of chains, one YAML file each: tools `chains.NAME`, whose runs go on by themselves."""
     egress: Egress = Egress()
     """Where the gateway may connect to."""
     policy_review: PolicyReview = PolicyReview()
@@ -207,9 +222,13 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _agrees(self) -> "Config":
-        wrong = list(unresolved(self.secrets, self.upstreams))
-        if OWN in self.upstreams:
-            wrong.append(Fault(("upstreams", OWN), f"{OWN!r} names the gateway's own; choose another name"))
+        wrong = list(unresolved(self.secrets, self.upstreams, self.channels))
+        wrong += unfit(self.console, self.auth)
+        for own in OWN:
+            if own in self.upstreams:
+                wrong.append(
+                    Fault(("upstreams", own), f"{own!r} names the gateway's own; choose another name")
+                )
         if wrong:
             raise ValueError(wrong)
         return self

@@ -90,6 +90,21 @@ class McpServer(Section):
         return self
 
 
+class Twin(Section):
+    functions: Annotated[str, StringConstraints(pattern=r"^\w+(\.\w+)*:\w+$")] | None = None
+    """The same Python tools over scratch data, as `module:object`; an object that is called is made anew."""
+    mcp: McpServer | None = None
+    """Another MCP server with the same tools."""
+    env: dict[str, str] = Field(default={}, repr=False)
+    """What is different in the environment of the same program, such as the file it writes to."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "Twin":
+        if [self.functions is not None, self.mcp is not None, bool(self.env)].count(True) != 1:
+            raise ValueError("name one of 'functions', 'mcp' and 'env'")
+        return self
+
+
 class Upstream(Section):
     functions: Annotated[str, StringConstraints(pattern=r"^\w+(\.\w+)*:\w+$")] | None = None
     """Python tools, as `module:object`; the folder of the config file is searched first."""
@@ -101,6 +116,8 @@ class Upstream(Section):
     """Believe what an MCP server says of its own tools, such as `readOnlyHint`."""
     contracts: Annotated[str, StringConstraints(min_length=1)] | None = None
     """The overlay file that says what imported tools really do."""
+    twin: Twin | None = None
+    """The same tools where nothing counts: `holdfast chain prove` does and undoes things there."""
     concurrency: int = Field(default=defaults.UPSTREAM_CONCURRENCY, ge=1)
     """Calls in flight at this upstream at once."""
     egress: Egress | None = None
@@ -117,7 +134,19 @@ class Upstream(Section):
         if self.egress is not None and (self.mcp is None or self.mcp.url is None):
             why = "is for servers with a 'url'; what a program or a function connects to is not seen here"
             raise ValueError([Fault(("egress",), f"{why}; remove it")])
+        if self.twin is not None and (unlike := self._unlike(self.twin)):
+            raise ValueError([Fault(("twin",), unlike)])
         imported = {"trust_annotations", "contracts"}
         if self.mcp is None and (wrong := sorted(imported & self.model_fields_set)):
             raise ValueError([Fault((name,), "is for imported tools; remove it") for name in wrong])
         return self
+
+    def _unlike(self, twin: Twin) -> str:
+        """What makes a twin another kind of thing than this."""
+        if self.functions is not None:
+            return "" if twin.functions else "is for other tools than Python ones; name 'functions'"
+        if twin.functions is not None:
+            return "an imported tool has an imported twin; name 'mcp' or 'env'"
+        if twin.env and (self.mcp is None or self.mcp.command is None):
+            return "'env' is for a server with a 'command'; name 'mcp'"
+        return ""

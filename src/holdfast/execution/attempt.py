@@ -18,6 +18,7 @@ from holdfast.execution.result import Broke, Ran, Result, Trace
 from holdfast.execution.runtime import Bulkhead, Runtime
 from holdfast.model.answer import Answer
 from holdfast.model.call import Call
+from holdfast.model.costs import reported
 from holdfast.model.current import not_to_be_shown
 from holdfast.model.errors import Code, NoEffect
 from holdfast.model.redaction import explained
@@ -156,7 +157,7 @@ def _judged(call: Call, work: "asyncio.Task[Any] | asyncio.Future[Any] | Effort"
         return _stopped(call)
     error = work.exception()
     if error is None:
-        return _answered(work.result())
+        return _answered(call, work.result())
     if isinstance(error, NoEffect):
         return Broke(trace=Trace.NONE, code=error.code, message=str(error), native=error.native)
     log.warning(
@@ -186,9 +187,20 @@ def _judged(call: Call, work: "asyncio.Task[Any] | asyncio.Future[Any] | Effort"
     )
 
 
-def _answered(said: Any) -> Ran:
+def _answered(call: Call, said: Any) -> Ran:
     if isinstance(said, Answer):
-        return Ran(value=said.data, native=said.native, error=said.error, unfinished=said.unfinished)
+        if said.cost is not None:
+            call.reported = reported(said.cost)
+        return Ran(
+            value=said.data,
+            native=said.native,
+            error=said.error,
+            unfinished=said.unfinished,
+            code=said.code,
+            untouched=said.untouched,
+            pending=said.pending,
+            steps=said.steps,
+        )
     return Ran(value=said)
 
 

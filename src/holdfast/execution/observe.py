@@ -6,8 +6,10 @@ from holdfast.execution.promised import Promised, promised
 from holdfast.execution.verify import Judged
 from holdfast.model.call import Call
 from holdfast.model.contract import Contract
+from holdfast.model.costs import spent
 from holdfast.model.current import not_to_be_shown
 from holdfast.model.errors import NO_REMEDY, remedy
+from holdfast.model.limits import MILLIONTHS
 from holdfast.model.masking import masked
 from holdfast.model.moment import iso
 from holdfast.model.observation import Observation, Outcome, Provenance, Status, Timing
@@ -50,6 +52,7 @@ def observe(call: Call, judged: Judged, ports: Ports) -> Observation:
         mutations=tuple([dict(change) for change in always.mutations]) if done and always.writes else (),
         verification=None if always.verification is None else dict(always.verification),
         deprecation=None if contract.identity.deprecated_on is None else _deprecation(contract),
+        steps=None if judged.steps is None else dict(judged.steps),
     )
 
 
@@ -72,6 +75,10 @@ def _provenance(always: Promised, judged: Judged, now: str) -> Provenance:
 
 def _cost(call: Call) -> dict[str, Any] | None:
     cost = call.tool.contract.runtime.cost
+    if call.reported:
+        parts = (spent(call) or {"parts": {}})["parts"]
+        amount = (sum(parts.values()) - call.reviewed) / MILLIONTHS
+        return {"currency": cost.currency, "amount": amount, "unit": cost.unit}
     if not cost.per_call:
         return None
     return {"currency": cost.currency, "amount": cost.per_call * call.attempts, "unit": cost.unit}

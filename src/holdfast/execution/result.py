@@ -28,6 +28,12 @@ class Ran:
     """The tool itself says that it failed."""
     unfinished: bool = False
     """It asks something of the client and has done nothing yet."""
+    code: Code | None = None
+    untouched: bool = False
+    """Nothing is left of what it did before it failed."""
+    pending: str | None = None
+    """Why its outcome will only be known later."""
+    steps: Mapping[str, Any] | None = None
 
 
 @value(kw_only=True)

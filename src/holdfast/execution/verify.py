@@ -38,12 +38,14 @@ class Judged:
     warnings: list[str] = field(default_factory=list)
     cached_at: float | None = None
     native: Mapping[str, Any] | None = None
+    steps: Mapping[str, Any] | None = None
 
 
 async def verify(call: Call, result: Result, ports: Ports) -> Judged:
     if isinstance(result, Broke):
         return _broken(result)
     judged = await _verified(call, result, ports)
+    judged.steps = result.steps
     if call.decision.redact:
         _hush(judged, result.value, call.decision.redact)
     return judged
@@ -59,6 +61,8 @@ def _hush(judged: Judged, value: Any, redact: Sequence[str]) -> None:
 async def _verified(call: Call, result: Ran, ports: Ports) -> Judged:
     if result.unfinished:
         return _unfinished(result)
+    if result.pending is not None:
+        return _pending(call, result.pending)
     tool = call.tool
     fault = None if result.error else _output_fault(call, result.value)
     if fault is None and tool.in_band is not None:
@@ -141,13 +145,20 @@ def _unfinished(result: Ran) -> Judged:
     )
 
 
+def _pending(call: Call, why: str) -> Judged:
+    """Not lost: it goes on without this call, and what comes of it is found out later."""
+    if call.writes:
+        return Judged(status=Status.UNKNOWN, state=State.UNKNOWN, code=Code.OUTCOME_UNKNOWN, message=why)
+    return Judged(status=Status.FAILED, state=State.NO_EFFECT, code=Code.TIMEOUT, message=why)
+
+
 def _said_no(call: Call, result: Ran) -> Judged:
     """An answer that says failure is the tool's last word, unless its contract knows better; VER-1."""
     return Judged(
         status=Status.FAILED,
-        state=State.FAILED_FINAL if call.writes else State.NO_EFFECT,
+        state=State.FAILED_FINAL if call.writes and not result.untouched else State.NO_EFFECT,
         data=result.value,
-        code=Code.INTERNAL,
+        code=result.code or Code.INTERNAL,
         message=f"{call.tool.contract.tool!r} answered with an error: {result.error}",
         rung=Rung.ACCEPTED,
         native=result.native,

@@ -97,6 +97,7 @@ def _usable(call: Call, found: Approval, ports: Ports) -> Verdict:
             Code.APPROVAL_DENIED, f"approval {found.id!r} no longer stands: {who}; ask again with a new key"
         )
     call.stage("approval", UseGrant(found.id))
+    call.reviewed = ports.review_cost * len(found.votes)
     return PASS
 
 
@@ -206,7 +207,7 @@ def _seen(tool: str, data: Any, ports: Ports) -> dict[str, Any]:
 
 
 def _hold(asked: Approval, ports: Ports) -> Hold:
-    shown = asked.shown(ports.base_url)
+    shown = asked.shown(ports.asked_at)
     who = ", ".join(f"{count} x {role}" for role, count in asked.missing.items())
     then = "then the gateway runs it" if asked.release == "gateway" else "then call again with the same key"
     return Hold(shown, f"waiting for {who} to approve {asked.id!r} until {shown.expires_at}; {then}")

@@ -5,16 +5,17 @@ import logging
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from holdfast.config import Config
 from holdfast.model import defaults
 from holdfast.model.errors import NotFound, StoreError
 from holdfast.model.record import Entry, Proof, Use, record_place
-from holdfast.ports import Audit, Clock
+from holdfast.ports import Audit, Clock, Views
 from holdfast.records import checkpoint
 from holdfast.records.checkpoint import Checkpoint, CheckpointFile, Notary
 from holdfast.records.merkle import is_consistent, leaf_hash, root_from_inclusion
-from holdfast.records.note import Signer, kept_key, key_from, read_key
+from holdfast.records.note import Signer, Verifier, kept_key, key_from, read_key
 from holdfast.stores.backup.lives import SqlLives
 
 log = logging.getLogger(__name__)
@@ -24,6 +25,15 @@ SCOPE = "holdfast:audit"
 ALL_TENANTS = "*"
 CALL_RECORDS = 1000
 """Records of one call that are looked at: far more than approvals, attempts and settlements leave."""
+
+
+class LogState(NamedTuple):
+    """How far the log goes, and how far it is signed."""
+
+    size: int
+    root: bytes
+    signed: Checkpoint | None
+    """The newest checkpoint; None where nothing was signed yet, or nobody signs."""
 
 
 def key_path(config: Config) -> Path:
@@ -61,9 +71,15 @@ class Auditing:
     """One gateway's care for the log. Without a notary records are sequenced and nothing is signed."""
 
     def __init__(
-        self, audit: Audit, signs: Notary | None, clock: Clock, lives: SqlLives | None = None
+        self,
+        audit: Audit,
+        signs: Notary | None,
+        clock: Clock,
+        lives: SqlLives | None = None,
+        views: Views | None = None,
     ) -> None:
         self._audit = audit
+        self._views = views
         self._lives = lives
         self._notary = signs
         self._clock = clock
@@ -96,7 +112,11 @@ class Auditing:
         for tenant in sorted({*tenants, *own, ALL_TENANTS}):
             days = own[tenant].retention_days if tenant in own else config.audit.retention_days
             if days is not None:
-                total += await self._audit.prune(tenant, self._clock.now() - days * DAY_S, last.size)
+                before = self._clock.now() - days * DAY_S
+                gone = await self._audit.prune(tenant, before, last.size)
+                if gone and self._views is not None:
+                    await self._views.forget(tenant, before)
+                total += gone
         return total
 
     async def _sign(self, signs: Notary) -> None:
@@ -184,12 +204,32 @@ class Auditing:
         await self._audit.sequence()
         return await self._audit.since(tenant, at, after, limit)
 
+    async def before(self, tenant: str, at: float, leaf: int, limit: int) -> Sequence[Entry]:
+        await self._audit.sequence()
+        return await self._audit.before(tenant, at, leaf, limit)
+
+    async def state(self) -> LogState:
+        await self._audit.sequence()
+        size, root = await self._audit.head()
+        last = None if self._notary is None else await asyncio.to_thread(self._notary.last)
+        return LogState(size, root, last)
+
     async def tenants(self) -> Sequence[str]:
         await self._audit.sequence()
         return await self._audit.tenants()
 
     async def proof(self, tenant: str, record: str) -> Proof:
         """That a record is in the log, up to the newest checkpoint over it; raises NotFound."""
+        found = await self.claimed(tenant, record)
+        leaf = leaf_hash(found.entry.record.hash)
+        if root_from_inclusion(leaf, found.entry.leaf, found.size, found.path) != found.root:
+            raise StoreError(
+                f"record {record!r} does not lead to the signed root; run 'holdfast audit verify'"
+            )
+        return found
+
+    async def claimed(self, tenant: str, record: str) -> Proof:
+        """What the store says proves a record, for somebody who checks it; raises NotFound."""
         await self._audit.sequence()
         place = record_place(record)
         entry = None if place is None else await self._audit.find(tenant, *place)
@@ -202,11 +242,12 @@ class Auditing:
             signed = checkpoint.read(note)
             size, root = signed.size, signed.root
         path = tuple(await self._audit.inclusion(entry.leaf, size))
-        if root_from_inclusion(leaf_hash(entry.record.hash), entry.leaf, size, path) != root:
-            raise StoreError(
-                f"record {record!r} does not lead to the signed root; run 'holdfast audit verify'"
-            )
         return Proof(entry, size, root, path, note)
+
+    @property
+    def verifier(self) -> Verifier | None:
+        """What knows this gateway's signature; None where nothing is signed."""
+        return None if self._notary is None else self._notary.verifier
 
     # --- acting ---------------------------------------------------------------------------
 

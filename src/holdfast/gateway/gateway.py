@@ -5,8 +5,9 @@ import logging
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 from urllib.parse import unquote
 
 from holdfast import config as configuration
@@ -17,14 +18,20 @@ from holdfast.approvals.tend import tend
 from holdfast.config import Config
 from holdfast.gateway import auditing, backups, handover, policies, secrets
 from holdfast.gateway.ending import LAST_S
+from holdfast.gateway.guesses import record_guesses
+from holdfast.gateway.guide import Guide
+from holdfast.gateway.inbox import Inbox
 from holdfast.gateway.limits import Standing, standings
+from holdfast.gateway.logfile import exported
 from holdfast.gateway.outgoing import Egress
 from holdfast.gateway.readiness import Readiness
 from holdfast.gateway.recall import Recalled, recall
 from holdfast.gateway.recovery import Recovered, Recovery, Wish
 from holdfast.gateway.sealing import seal, unseal
 from holdfast.gateway.storing import store_of
+from holdfast.gateway.timeline import Timeline
 from holdfast.gateway.underway import Underway, stop
+from holdfast.gateway.unwritten import unwritten
 from holdfast.gateway.watching import view_of
 from holdfast.gateway.why import SCOPE as EXPLAIN
 from holdfast.gateway.why import Explanation
@@ -36,10 +43,11 @@ from holdfast.model.access import ELEVATION
 from holdfast.model.approval import Answer, Approval
 from holdfast.model.bounds import UNBOUND
 from holdfast.model.call import Call, Principal, Proposal
+from holdfast.model.contract import CHAINS
 from holdfast.model.errors import Code, Forbidden, HoldfastError, NotFound, StoreError, remedy
 from holdfast.model.fields import FieldError
 from holdfast.model.observation import Observation, Status
-from holdfast.model.operation import Operation
+from holdfast.model.operation import Operation, OperationRef
 from holdfast.model.peer import Peer
 from holdfast.model.record import Entry, Proof, Use
 from holdfast.model.restored import NOT_BY_HAND, RESTORED
@@ -54,6 +62,7 @@ from holdfast.telemetry.exposition import Exposition, View
 
 if TYPE_CHECKING:
     from holdfast.catalog.imports.lock import Pending
+    from holdfast.gateway.chains import Chains
     from holdfast.gateway.native import Native
 
 log = logging.getLogger(__name__)
@@ -76,8 +85,13 @@ class Gateway:
         self.access = parts.access
         self.keys = parts.keys
         self.grants = parts.grants
+        self.notices = parts.notices
+        self._runs = parts.runs
+        self._chain_engine = parts.chain_engine
+        self._chain_upstream = parts.chain_upstream
         self.rules = parts.rules
         self.plans = parts.plans
+        self.upstreams = parts.upstreams
         self.egress = parts.egress
         self.credentials = parts.runtime.credentials
         self.subjects = parts.subjects
@@ -87,21 +101,36 @@ class Gateway:
         self._bundles = parts.bundles
         self.history = parts.history
         """What other policies would have decided."""
+        self.views = parts.views
+        """Calls as people look at them."""
+        self.health = parts.health
+        self.alerts = parts.alerts
+        self.costs = parts.costs
         self.labels = parts.labels
         """What sessions have seen."""
+        self.sessions = parts.sessions
+        """Who is signed in to the console."""
+        self.openid = parts.openid
+        self.guide = Guide(config, parts.identity, parts.views, self.propose, self.approval)
+        """The first call that people see here."""
         self._lives = parts.lives
         self._news = parts.news
         self._watching = parts.watching
         self._auditing = parts.auditing
+        self.timeline = Timeline(parts.ports, parts.auditing, self.find, self._theirs)
+        """What happened to one call, and what proves it."""
         self.delegation = parts.delegation
         self._discovery = parts.discovery
         self._retiring = parts.retiring
         self._pushing: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
+        self._telling: asyncio.Task[None] | None = None
         self._under_way = Underway(parts)
         self._releasing: set[asyncio.Task[None]] = set()
         self._readiness = Readiness(parts.ports)
         self._draining = False
+        self.inbox = Inbox(parts.ports, self.decide, lambda: self._draining)
+        """Questions as people answer them on a screen."""
         self._drain_s = DRAIN_S
         self._closing = False
         self._housekeeping: asyncio.Task[None] | None = None
@@ -147,6 +176,7 @@ class Gateway:
         if self._discovery is not None:
             await self._discovery.open(connect=connect)
             policies.refit(self._ports.policy)
+        self._offer_chains()
         await self._retiring.tend()
         promotion = self._ports.promotion
         if promotion is not None:
@@ -154,6 +184,8 @@ class Gateway:
             await promotion.follow()
         for note in self.policy_notes():
             log.warning("%s", note)
+        if connect and self.config.chains is not None:
+            await self.chains.open()
 
     def start(self) -> "Gateway":
         if self._housekeeping is None:
@@ -161,19 +193,26 @@ class Gateway:
             pushing = self._watching.keep_pushing(self._ports.clock, self._look)
             self._pushing = asyncio.create_task(pushing, name="holdfast-metrics")
             self._following = asyncio.create_task(self.access.keep_following(), name="holdfast-access")
+            self._telling = asyncio.create_task(self.notices.keep_telling(), name="holdfast-notices")
         return self
 
     async def close(self) -> None:
         """Take nothing new, let what runs finish, and stop."""
         if self._releasing:  # approved a moment ago: still proposed
             await asyncio.wait(self._releasing, timeout=self._drain_s)
+        if "chains" in self.__dict__:
+            self.chains.stop()
         self._closing = self._draining = True
         self._readiness.close()
-        for task in (self._housekeeping, self._pushing, self._following):
+        for task in (self._housekeeping, self._pushing, self._following, self._telling):
             if task is not None:
                 task.cancel()
+        if "chains" in self.__dict__:
+            await self.chains.close()
         if under_way := self._under_way.tasks:
             await asyncio.wait(under_way, timeout=self._drain_s)
+        await self.inbox.pulse.close()
+        await self.notices.close()
         await self.identity.close()
         if self._discovery is not None:
             await self._discovery.close()
@@ -192,6 +231,11 @@ class Gateway:
         """
         self._drain_s = LAST_S
         self._under_way.cut_short()
+
+    @property
+    def draining(self) -> bool:
+        """Whether whoever listens here should listen elsewhere."""
+        return self._draining
 
     @property
     def unfinished(self) -> int:
@@ -225,6 +269,8 @@ class Gateway:
         Who proposes with a `request_key` for a client that waits (`attended`) says afterwards what became of
         the answer: `delivered` or `abandoned`. To be cancelled while waiting is to be abandoned.
         """
+        if (unwritable := unwritten(proposal)) is not None:
+            return self.unparsed(unwritable.message, (unwritable,), structural=True)
         call = receive(proposal, self._ports)
         turned_away = self._ingress(call)
         if turned_away is not None:
@@ -236,6 +282,8 @@ class Gateway:
         observation = await self._under_way.carry(call)
         if not call.recorded:
             self._readiness.refused()
+        if observation.status is Status.HELD:
+            self.notices.wake()
         return observation
 
     def left(self, peer: Peer) -> None:
@@ -304,8 +352,15 @@ class Gateway:
             listing
             for listing in self._ports.catalog.list()
             if visible(principal, listing.tool.contract)
+            and not _inner(listing)
             and not (self._discovery is not None and self._discovery.native.unlisted(listing))
         ]
+
+    def catalog(self, by: Principal) -> list[Listing]:
+        """Every tool for an operator, who may look at more than they may use; else what `by` may use."""
+        if not self._operates(by):
+            return self.tools(by)
+        return [listing for listing in self._ports.catalog.list() if not _inner(listing)]
 
     def may_use(self, principal: Principal, tool: str) -> bool:
         """Whether a tool is there for this principal, listed or not."""
@@ -339,7 +394,7 @@ class Gateway:
             code=code,
             message=text,
             remedy=remedy(code),
-            approval=None if asked is None else asked.shown(self._ports.base_url),
+            approval=None if asked is None else asked.shown(self._ports.asked_at),
             trace_id=found.trace_id,
             key=found.ref.key,
             key_source=found.key_source,
@@ -347,7 +402,8 @@ class Gateway:
 
     def findings(self) -> list[str]:
         """What `doctor` should tell about the catalog."""
-        return [*self._reports, *([] if self._discovery is None else self._discovery.reports)]
+        found = [*self._reports, *([] if self._discovery is None else self._discovery.reports)]
+        return found if self.config.chains is None else [*found, *self.chains.offers.reports]
 
     @property
     def native(self) -> "Native | None":
@@ -377,7 +433,9 @@ class Gateway:
     async def _look(self, view: View | None = None) -> Exposition:
         whole = view or View(labelled=self.config.telemetry.tenant_label)
         tenants = sorted(self.identity.tenants() | {"default"})
-        return await self._watching.shown(whole, self._ports, self._runtime, len(self._under_way), tenants)
+        under_way = len(self._under_way)
+        found = self.alerts.gauges
+        return await self._watching.shown(whole, self._ports, self._runtime, under_way, tenants, found)
 
     async def ready(self) -> dict[str, str | bool]:
         """Whether calls can be taken now; see `readiness` for the members. Never takes long."""
@@ -401,8 +459,48 @@ class Gateway:
             environment=self.config.environment,
             preview=True,
         )
-        told = covers(principal.scopes, EXPLAIN) or "user" in principal.roles or self._operates(principal)
+        told = self._explains(principal)
         return await explanation(proposal, self._ports, blind=arguments is None, told=told)
+
+    def _explains(self, by: Principal) -> bool:
+        """Whether they may know what they may not use."""
+        return covers(by.scopes, EXPLAIN) or "user" in by.roles or self._operates(by)
+
+    @cached_property
+    def chains(self) -> "Chains":
+        """Several calls declared as one; imported only where somebody asks."""
+        from holdfast.gateway.chains import Chains
+
+        chains = Chains(
+            self.config,
+            self._ports,
+            self._runs,
+            self._chain_engine,
+            propose=self._unattended,
+            stop=self._give_up,
+            again=self.identity.again,
+            explains=self._explains,
+            assemble=Gateway.assemble,
+            plans=self.plans,
+        )
+        self._chain_upstream.bind(chains)
+        return chains
+
+    async def _give_up(self, by: Principal, ref: OperationRef) -> None:
+        """Stop what was called under a key, where it has not acted; a read is in no ledger."""
+        for call in self._under_way:
+            said = call.proposal
+            if (call.principal.tenant, call.principal.id, said.tool, said.key) == tuple(ref):
+                stop(call)
+                return
+        operation = await self._ports.ledger.find(ref)
+        if operation is not None:
+            await self.cancel(by, operation.call_id)
+
+    def _offer_chains(self) -> None:
+        """As tools, with whatever has changed of those they are made of."""
+        if self.config.chains is not None and self.chains.offers.offer():
+            policies.refit(self._ports.policy)
 
     async def unknown(self) -> int:
         """Operations whose outcome nobody knows, of all tenants."""
@@ -471,6 +569,7 @@ class Gateway:
         """Answer an approval; nobody above `user` answers their own."""
         answered = await answers.decide(by, approval_id, approve, note, self._ports)
         self._ports.telemetry.decided(answered)
+        self.notices.answered(answered)
         if answered.ref.tool == ELEVATION:
             await self.access.follow()
         if answered.answer is Answer.APPROVED and answered.release == "gateway":
@@ -502,6 +601,14 @@ class Gateway:
         """Whether a call is theirs to look at; what was delegated reaches as far back as forward."""
         own = principal == by.id and (by.bounds is UNBOUND or self.may_use(by, tool))
         return own or self._operates(by)
+
+    def operates(self, by: Principal) -> bool:
+        """Whether what only operators may do is theirs to do."""
+        return self._operates(by)
+
+    def audits(self, by: Principal) -> bool:
+        """Whether they may read the log."""
+        return covers(by.scopes, auditing.SCOPE) or self._operates(by)
 
     def _operates(self, by: Principal) -> bool:
         """An operator; where there is none, the person at the terminal."""
@@ -603,10 +710,38 @@ class Gateway:
         self._need_auditor(by)
         return await self._auditing.of_call(by.tenant, call_id, after, limit)
 
-    async def prove(self, by: Principal, record: str) -> Proof:
-        """That a record of `by`'s tenant is in the log, for somebody who sees nothing else of it."""
+    async def audit_before(
+        self, by: Principal, at: float, leaf: int, limit: int, *, own: bool = False
+    ) -> Sequence[Entry]:
+        """The records of `by`'s tenant before a time and leaf, newest first; `own`: the gateway's own."""
         self._need_auditor(by)
-        return await self._auditing.proof(by.tenant, record)
+        if own:
+            self._need_operator(by)
+        return await self._auditing.before(auditing.ALL_TENANTS if own else by.tenant, at, leaf, limit)
+
+    async def log_state(self, by: Principal) -> auditing.LogState:
+        """How long the log is, and what was signed of it."""
+        self._need_auditor(by)
+        return await self._auditing.state()
+
+    async def export(self, by: Principal, since: float | None) -> BinaryIO:
+        """The tenant's records as `holdfast audit export` writes them; the file is gone once it is closed."""
+        await self.note_export(by, by.tenant, since)
+        await self._auditing.tidy(sign_now=True)
+        return await exported(self.config, by.tenant, since)
+
+    async def prove(self, by: Principal, record: str, *, own: bool = False) -> Proof:
+        """That a record of `by`'s tenant is in the log, for somebody who sees nothing else of it.
+
+        `own`: for an operator, of the gateway's own too.
+        """
+        self._need_auditor(by)
+        try:
+            return await self._auditing.proof(by.tenant, record)
+        except NotFound:
+            if not (own and self._operates(by)):
+                raise
+            return await self._auditing.proof(auditing.ALL_TENANTS, record)
 
     async def recall(self, by: Principal, call_id: str) -> Recalled:
         """How a past call was decided, and whether it would be decided the same now."""
@@ -628,7 +763,7 @@ class Gateway:
         return await self._auditing.erase(tenant, by.user)
 
     def _need_auditor(self, by: Principal) -> None:
-        if not (covers(by.scopes, auditing.SCOPE) or self._operates(by)):
+        if not self.audits(by):
             raise Forbidden(
                 f"{by.user!r} may not read the log; this needs the scope {auditing.SCOPE!r}"
                 " or the role 'operator'"
@@ -685,22 +820,37 @@ class Gateway:
             if call.id in wanted:
                 stop(call)
         self.identity.tend()
+        await record_guesses(self.identity, self._auditing)
         if self._ports.promotion is not None:
             await self._ports.promotion.follow()
         if self._discovery is not None:
             await self._discovery.notice()
+        self._offer_chains()
         await self._retiring.tend()
-        await tend(self._ports)
+        if await tend(self._ports):
+            self.notices.wake()
         for given in await self._ports.approvals.releasable():
             self._release(given)
         await self._ports.ledger.count_lost_reads()
         await self._auditing.notice_erasures()
         await self._keep_log(prune=forget)
+        await self.views.tend()
+        await self.alerts.tend(self.identity.tenants() | {"default"})
         if forget:
             await self._ports.ledger.forget()
             await self.labels.forget()
+            await self.sessions.forget()
             await self.access.forget()
+            await self.notices.forget()
+            await self.alerts.forget()
+        if "chains" in self.__dict__:
+            await self.chains.tend()
         return await settlement.sweep(self._ports)
+
+
+def _inner(listing: Listing) -> bool:
+    """A reading of the gateway's own about chains."""
+    return listing.upstream == CHAINS and listing.tool.contract.identity.name.startswith("_")
 
 
 def _by_hand(target: str) -> None:

@@ -143,7 +143,7 @@ class Grants:
         )
         await self._access.kept.add_grant(grant)  # first: an answer finds what it answers
         asked = await ports.approvals.ask(call, NEED, _packet(call, grant, ports))
-        return Elevation(grant=grant, approval=asked.shown(ports.base_url), message=_waits(asked.id, scope))
+        return Elevation(grant=grant, approval=asked.shown(ports.asked_at), message=_waits(asked.id, scope))
 
     async def _standing(self, call: Call) -> Elevation | None:
         """The open question about the very same, where there is one."""
@@ -155,7 +155,7 @@ class Grants:
             if asked.ref.tool == ELEVATION and asked.fingerprint == call.fingerprint:
                 grants = await self._access.kept.grants(by.tenant)
                 grant = next(grant for grant in grants if grant.id == asked.ref.key)
-                shown = asked.shown(self._ports.base_url)
+                shown = asked.shown(self._ports.asked_at)
                 return Elevation(grant=grant, approval=shown, message=_waits(asked.id, grant.scope))
         if len(opened) >= defaults.OPEN_ASKS:  # before anything is written down for it
             raise TooManyAsks(f"{by.id!r} has {len(opened)} open questions; wait until some are answered")

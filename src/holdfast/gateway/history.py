@@ -6,7 +6,7 @@ looked at the outcome and wants it.
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
@@ -41,8 +41,17 @@ class History:
         self._auditing = auditing
         self.days = days
 
-    async def diff(self, by: Principal, bundle: Bundle, wish: Wish | None = None) -> Diff:
-        """Raises ConfigError for a bundle that could not be promoted either."""
+    async def diff(
+        self,
+        by: Principal,
+        bundle: Bundle,
+        wish: Wish | None = None,
+        tell: Callable[[int], None] | None = None,
+    ) -> Diff:
+        """Raises ConfigError for a bundle that could not be promoted either.
+
+        `tell` hears every now and then how many decisions were judged.
+        """
         need_operator(by, self._ports.people)
         policies.refuse_problems(bundle, policies.examine(bundle, self._ports.catalog))
         wish = wish or Wish()
@@ -59,6 +68,8 @@ class History:
                 continue
             decisions += 1
             if decisions % AT_ONCE == 0:
+                if tell is not None:
+                    tell(decisions)
                 await asyncio.sleep(0)
             if said is not None:  # asked about, then run: the same call once
                 flips[past.call_id, said.change.value] = said

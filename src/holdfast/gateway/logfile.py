@@ -1,7 +1,9 @@
 """The log as it lies in the store of a configuration: verified and exported without opening a gateway."""
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import BinaryIO
 
 from holdfast.config import Config
@@ -47,6 +49,18 @@ def write_export(config: Config, part: Part, file: BinaryIO) -> int:
         return export.write(
             file, part, head, leaves, signs, lambda leaf: inclusion_proof(node, leaf, head.size)
         )
+
+
+async def exported(config: Config, tenant: str, since: float | None) -> BinaryIO:
+    """An export in a file that nobody else sees and that is gone when it is closed."""
+    file: BinaryIO = TemporaryFile()  # noqa: SIM115  # its reader closes it
+    try:
+        await asyncio.to_thread(write_export, config, Part(tenant, since), file)
+    except BaseException:
+        file.close()
+        raise
+    file.seek(0)
+    return file
 
 
 async def note_issued(config: Config, by: str, key: Mapping[str, str]) -> bool:

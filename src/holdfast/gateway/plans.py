@@ -205,7 +205,7 @@ class PlanDesk:
         await self._plans.add(plan)
         who = ", ".join(f"{count} x {role}" for role, count in need.items())
         text = f"waiting for {who} to approve {asked.id!r}; then call each step once, naming plan {plan_id!r}"
-        shown = asked.shown(ports.base_url)
+        shown = asked.shown(ports.asked_at)
         return Planned(status="asked", message=text, steps=judged, plan=plan, approval=shown)
 
 

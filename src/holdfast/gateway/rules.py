@@ -117,12 +117,15 @@ class RuleDesk:
         return found
 
     async def proposals(
-        self, by: Principal, since: float, tool: str | None = None
+        self, by: Principal, since: float, tool: str | None = None, most: int = 10**9
     ) -> tuple[Sequence[Proposed], Fatigue]:
-        """Rules that the answers since a time suggest, and how tired people are of answering."""
+        """Rules that the answers since a time suggest, and how tired people are of answering.
+
+        With `most` by the newest answers only; all that a rule would have let through is told on asking.
+        """
         if not operates(by, self._ports.people):
             raise Forbidden(f"{by.user!r} is no operator here; this needs the role 'operator'")
-        past = await self._rules.history(by.tenant, since)
+        past = await self._rules.history(by.tenant, since, most)
         digests = {
             listing.tool.contract.tool: listing.tool.contract.digest
             for listing in self._ports.catalog.list()

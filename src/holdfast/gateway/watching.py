@@ -15,7 +15,7 @@ from holdfast.model.errors import Forbidden, NotFound
 from holdfast.model.scopes import covers_all
 from holdfast.ports import Clock, Ports, Secrets
 from holdfast.telemetry import instruments as i
-from holdfast.telemetry.exposition import Exposition, Labels, View, exposed
+from holdfast.telemetry.exposition import Exposition, Gauges, Labels, View, exposed
 from holdfast.telemetry.metrics import Metrics
 from holdfast.telemetry.watch import Watch
 
@@ -44,13 +44,19 @@ class Watching:
         self.watch = Watch(clock, _spans(said, self._export, secrets), self._metrics)
 
     async def shown(
-        self, view: View, ports: Ports, runtime: Runtime, in_flight: int, tenants: Iterable[str]
+        self,
+        view: View,
+        ports: Ports,
+        runtime: Runtime,
+        in_flight: int,
+        tenants: Iterable[str],
+        found: Callable[[Iterable[str]], Gauges],
     ) -> Exposition:
-        """The metrics as they are now."""
+        """The metrics as they are now; `found` is what was found out about some tenants beside them."""
         if self._metrics is None:
             raise NotFound("metrics are switched off here; set 'telemetry.metrics' to 'on'")
-        wanted = tenants if view.tenant is None else (view.tenant,)
-        gauges = {i.PENDING: await _pending(ports, wanted)}
+        wanted = tuple(tenants) if view.tenant is None else (view.tenant,)
+        gauges = {i.PENDING: await _pending(ports, wanted), **found(wanted)}
         if view.tenant is None:
             gauges |= _process(runtime, in_flight)
         return exposed(self._metrics.collect(), view, gauges, {i.CAPABILITY: _capabilities(ports)})

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.catalog.adapt import offers
@@ -14,25 +15,37 @@ from holdfast.config import Upstream as UpstreamSettings
 from holdfast.execution.runtime import Runtime
 from holdfast.gateway import delegation, issuer, limits, policies, secrets
 from holdfast.gateway.access import Access
+from holdfast.gateway.alerts import AlertDesk
 from holdfast.gateway.auditing import Auditing
+from holdfast.gateway.chain_upstream import ChainUpstream
+from holdfast.gateway.costs import CostDesk
 from holdfast.gateway.delegation import Delegation
 from holdfast.gateway.grants import Grants
+from holdfast.gateway.health import HealthDesk
 from holdfast.gateway.history import History
 from holdfast.gateway.keys import Keys
 from holdfast.gateway.labels import SessionLabels
 from holdfast.gateway.news import News, together
+from holdfast.gateway.notices import Notices
+from holdfast.gateway.openid import OpenId
 from holdfast.gateway.outgoing import Egress
 from holdfast.gateway.plans import PlanDesk
 from holdfast.gateway.readings import Readings
 from holdfast.gateway.retiring import Retiring
 from holdfast.gateway.rules import RuleDesk
 from holdfast.gateway.secrets import Proofs
+from holdfast.gateway.sessions import ConsoleSessions
+from holdfast.gateway.upstreams import UpstreamDesk
+from holdfast.gateway.views import Views
 from holdfast.gateway.watching import Watching
 from holdfast.identity import Identity
 from holdfast.identity import build as build_identity
 from holdfast.identity.subject import Subjects
+from holdfast.model.contract import CHAINS
+from holdfast.model.limits import micros
 from holdfast.model.strict_json import Limits
 from holdfast.ports import Access as KeptAccess
+from holdfast.ports import Alerts as KeptAlerts
 from holdfast.ports import (
     Approvals,
     Audit,
@@ -42,19 +55,25 @@ from holdfast.ports import (
     Ids,
     Labels,
     Ledger,
+    Outbox,
     Plans,
     Policy,
     Ports,
     Rules,
+    Runs,
     Secrets,
+    Sessions,
+    Signs,
     Upstream,
 )
+from holdfast.ports import Views as KeptViews
 from holdfast.records.checkpoint import Notary
 from holdfast.stores.backup.lives import SqlLives
 from holdfast.system import TokenIngress
 from holdfast.upstreams.function import FunctionUpstream, load
 
 if TYPE_CHECKING:
+    from holdfast.chains.engine import Engine
     from holdfast.gateway.discovery import Discovery, Note
     from holdfast.upstreams.mcp.oauth_grant import TokenStore
 
@@ -76,9 +95,15 @@ class Store(Protocol):
     @property
     def audit(self) -> Audit: ...
     @property
+    def views(self) -> KeptViews: ...
+    @property
     def bundles(self) -> Bundles: ...
     @property
     def labels(self) -> Labels: ...
+    @property
+    def runs(self) -> Runs: ...
+    @property
+    def outbox(self) -> Outbox: ...
     @property
     def rules(self) -> Rules: ...
     @property
@@ -86,7 +111,13 @@ class Store(Protocol):
     @property
     def access(self) -> KeptAccess: ...
     @property
+    def alerts(self) -> KeptAlerts: ...
+    @property
+    def signs(self) -> Signs: ...
+    @property
     def secrets(self) -> Secrets: ...
+    @property
+    def sessions(self) -> Sessions: ...
 
     def listen(self, hear: Callable[[str], None]) -> None:
         """Tell of what other processes do, where that can be heard."""
@@ -118,12 +149,26 @@ class Parts:
     """What keeps the catalog in step with MCP servers, where there are any."""
     bundles: Bundles
     news: News
+    notices: Notices
+    views: Views
+    health: HealthDesk
+    alerts: AlertDesk
+    costs: CostDesk
+    runs: Runs
+    chain_engine: "Callable[[], Engine]"
+    """What drives runs; made when the first chain is."""
+    chain_upstream: ChainUpstream
+    """Where chains run that are called as tools."""
     rules: RuleDesk
     plans: PlanDesk
+    upstreams: UpstreamDesk
     lives: SqlLives | None
     """None where the store ends with the process."""
     history: History
     labels: SessionLabels
+    sessions: ConsoleSessions
+    openid: OpenId | None
+    """Where people sign in to the console at the issuer."""
     reports: tuple[str, ...]
 
 
@@ -177,8 +222,12 @@ def assemble(
     notary: Notary | None = None,
     egress: Egress | None = None,
     proofs: Proofs | None = None,
+    engine: "Callable[[], Engine] | None" = None,
 ) -> Parts:
-    """Put the parts together. No I/O: what needs opening was opened before."""
+    """Put the parts together. No I/O: what needs opening was opened before.
+
+    `engine` makes what drives runs, where it is not to be the one that fits the store.
+    """
     offered = function_offers(upstreams)
     catalog = MemoryCatalog(pins=config.pins)
     catalog.register(offered)
@@ -218,18 +267,26 @@ def assemble(
         chain=config.approvals.chain,
         budgets=limits.budgets(config),
         rates=limits.rates(config),
+        review_cost=micros(config.approvals.cost_per_decision),
         base_url=config.base_url or "",
+        asked_at=f"{config.base_url or ''}{'/approvals' if config.console.enabled else '/v1/approvals'}",
     )
     proofs = proofs or secrets.proofs(config, clock, egress, store.secrets)
+    chained = ChainUpstream()
+    if config.chains is not None:
+        upstreams = {**upstreams, CHAINS: chained}
     runtime = Runtime(upstreams=upstreams, clock=clock, credentials=proofs.wallet)
     news, access = News(), Access(store.access, who, clock)
-    store.listen(together(news, access.news))
     if adapt is not None:
         ports, runtime = adapt(ports, runtime)
+    notices = Notices(config, store.outbox, ports, egress, proofs.wallet)
+    store.listen(together(news, access.news, notices.news))
     if served is not None:
         served.caches.append(runtime.cache.clear)
     reader.bind(ports, runtime)
-    auditing = Auditing(store.audit, notary, clock, store.lives)
+    auditing = Auditing(store.audit, notary, clock, store.lives, store.views)
+    views = Views(store.views, store.audit, ports)
+    health = HealthDesk(store.views, store.signs, ports, views.fresh)
     found = discovery(config, upstreams, catalog, clock, auditing.note)
     return Parts(
         ports=ports,
@@ -245,19 +302,45 @@ def assemble(
         subjects=proofs.subjects,
         retiring=Retiring(catalog, store.audit, clock),
         discovery=found,
+        notices=notices,
+        views=views,
+        health=health,
+        alerts=AlertDesk(
+            store.alerts, store.signs, health, ports, config.telemetry.alerts, notices.alert, store.runs
+        ),
+        costs=CostDesk(store.signs, ports, auditing, views.fresh),
+        runs=store.runs,
+        chain_engine=engine or partial(chain_engine, config, store),
+        chain_upstream=chained,
         rules=RuleDesk(store.rules, ports),
         plans=PlanDesk(store.plans, ports, config.environment, None if found is None else found.look_for),
+        upstreams=UpstreamDesk(ports, runtime, auditing),
         bundles=store.bundles,
         news=news,
         lives=store.lives,
         history=_history(config, ports, store.bundles, auditing),
         labels=SessionLabels(ports),
+        openid=OpenId(config, egress, who, store.secrets, clock) if config.console.client_id else None,
+        sessions=ConsoleSessions(store.sessions, who, store.secrets, clock, config.console),
         reports=(
             *_unmet(catalog),
             *_reports(offered),
             *secrets.unknown((offer.contract for offer in offered), config),
         ),
     )
+
+
+def chain_engine(config: Config, store: Store) -> "Engine":
+    """DBOS beside the store; where that ends with its process, so do runs."""
+    slots = getattr(store, "slots", None)
+    if slots is None:
+        from holdfast.chains.engines.local import LocalEngine
+
+        return LocalEngine()
+    from holdfast.chains.engines.dbos import DbosEngine
+
+    url = config.store if config.on_postgres else f"sqlite:///{config.beside('.chains')}"
+    return DbosEngine(url, slots)
 
 
 def _history(config: Config, ports: Ports, bundles: Bundles, auditing: Auditing) -> History:

@@ -22,6 +22,10 @@ class Unauthenticated(HoldfastError):
     """Nobody knows who this is."""
 
 
+class WrongSecret(Unauthenticated):
+    """Somebody is who they say, as far as their credential goes; not by their approver secret."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """What one credential proves."""

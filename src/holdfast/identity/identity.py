@@ -20,6 +20,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from holdfast.identity.api_keys import ApiKeys
+from holdfast.identity.approver import Approvers
 from holdfast.identity.credential import LONGEST, Claim, Reader, Unauthenticated, bearer
 from holdfast.identity.grants import Grant
 from holdfast.identity.people import EVERYTHING, Agent, Key, Person, Strangers
@@ -94,6 +95,7 @@ class Identity:
         """What people hold beside the configuration, by tenant and person; replaced as a whole."""
         self._known: dict[tuple[str, str], Standing] = {}
         self._told = Told()
+        self.approvers = Approvers(now)
         self._proven: dict[bytes, Known] = {}
 
     @classmethod
@@ -118,11 +120,14 @@ class Identity:
     ) -> "Identity":
         return cls("api_key", people, agents, keys, now=now)
 
-    def authenticate(self, headers: Mapping[str, str]) -> Principal:
-        """The caller behind a request; raises Unauthenticated."""
+    def authenticate(self, headers: Mapping[str, str], proof: str = "") -> Principal:
+        """The caller behind a request; raises Unauthenticated.
+
+        `proof` is what `proof` gave when they showed their approver secret, and stands for it.
+        """
         found = _lower(headers) if isinstance(headers, dict) else headers
         secret = found.get(SECRET)
-        if not secret:
+        if not secret and not proof:
             return self.standing(found).principal
         if self._is_by_name(found):
             person, bare = self._person(found.get(USER)), self._by_name(found).principal
@@ -131,7 +136,13 @@ class Identity:
             person, bare = known.person, known.bare
         if person.secret is None:  # where nothing is to be proven, saying something proves nothing
             return self.standing(found).principal
-        return in_person(person, bare, secret)
+        check = self.approvers.check if secret else self.approvers.proven
+        return in_person(person, bare, secret or proof, check=check)
+
+    def proof(self, principal: Principal) -> str:
+        """That this person has shown their secret, for `authenticate`; empty where they have none."""
+        person = self.people.get(principal.user)
+        return "" if person is None or person.secret is None else self.approvers.mark(person)
 
     def standing(self, headers: Mapping[str, str]) -> Standing:
         """The same without an approver secret, and until when it holds; raises Unauthenticated.

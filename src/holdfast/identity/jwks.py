@@ -137,7 +137,7 @@ class Jwks:
             if not isinstance(said, dict) or said.get("issuer") != self._issuer:
                 raise HoldfastError(f"the metadata at {where!r} is of another issuer")
             url = said.get("jwks_uri")
-            if not isinstance(url, str) or not _as_safe(url, self._issuer):
+            if not isinstance(url, str) or not as_safe(url, self._issuer):
                 raise HoldfastError(f"the metadata at {where!r} names no 'jwks_uri' that can be used")
             return url
         raise HoldfastError(wrong)
@@ -173,7 +173,7 @@ def metadata_urls(issuer: str) -> tuple[str, ...]:
     )
 
 
-def _as_safe(url: str, issuer: str) -> bool:
+def as_safe(url: str, issuer: str) -> bool:
     """Not over a worse line than the issuer's own; and nothing but a page of the web."""
     try:
         found, own = urlsplit(url), urlsplit(issuer)

@@ -8,7 +8,7 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as NotBase64
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -55,6 +55,11 @@ class IssuerTokens:
         return _is_access(kind)
 
     def prove(self, presented: str) -> Claim:
+        said, until = self.opened(presented)
+        return self._reading.claim(said, until)
+
+    def opened(self, presented: str) -> tuple[dict[str, Any], float]:
+        """What a token says that is good now, and until when it is; raises Unauthenticated."""
         (header, payload, seal), signed = _parts(presented), presented.rpartition(".")[0].encode()
         algorithm, kid = self._signed_by(header)
         key = self.keys.find(algorithm, kid)
@@ -65,7 +70,12 @@ class IssuerTokens:
         said = _object(payload)
         until = min(self._until(said), self.keys.until)
         self._meant_for_us(said)
-        return self._reading.claim(said, until)
+        return said, until
+
+    def meant_for(self, audience: str) -> "IssuerTokens":
+        """The same for tokens that are meant for somebody else: an ID token for the client that asked."""
+        wanted = replace(self._wanted, audience=audience, resource=audience)
+        return IssuerTokens(wanted, self.keys, self._reading, self._now)
 
     async def learn(self, presented: str) -> bool:
         try:

@@ -1,9 +1,9 @@
 """What may somebody do, by who they are and what they have shown?"""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from holdfast.identity.credential import Claim, Unauthenticated
+from holdfast.identity.credential import Claim, Unauthenticated, WrongSecret
 from holdfast.identity.grants import Grant, added, narrowed, scopes, valid_until
 from holdfast.identity.keys import matches
 from holdfast.identity.people import Agent, Person
@@ -12,6 +12,10 @@ from holdfast.model.call import Principal
 LOCAL_AGENT = "local"
 IN_PERSON = "person"
 """The agent's name where there is none: the person holds the credential."""
+
+
+Check = Callable[[Person, str], bool]
+"""Whether a person has shown what they must."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +55,25 @@ def standing(
     return Standing(principal, min(claim.until, valid_until((*person.grants, *given), now)))
 
 
+def _is_secret(person: Person, presented: str) -> bool:
+    return person.secret is not None and matches(person.secret, presented)
+
+
 def in_person(
-    person: Person, principal: Principal, secret: str | None = None, *, self_consent: bool = False
+    person: Person,
+    principal: Principal,
+    secret: str | None = None,
+    *,
+    self_consent: bool = False,
+    check: Check = _is_secret,
 ) -> Principal:
     """With the roles that this person has proven a right to."""
     if person.secret is None:
         roles = person.roles | {"user"} if self_consent else person.roles - {"user"}
     elif not secret:
         return principal
-    elif matches(person.secret, secret):
+    elif check(person, secret):
         roles = person.roles | {"user"}
     else:
-        raise Unauthenticated(f"that is not the approver secret of {person.name!r}")
+        raise WrongSecret(f"that is not the approver secret of {person.name!r}")
     return replace(principal, roles=roles) if roles else principal

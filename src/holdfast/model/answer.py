@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.model.errors import Code
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
@@ -17,5 +19,15 @@ class Answer:
     """The answer in its protocol's own form, as it came; for clients that speak the same protocol."""
     error: str | None = None
     """The tool says that it failed; VER-1."""
+    cost: object = None
+    """What the tool says this call cost; believed as far as `costs.reported` does."""
     unfinished: bool = False
     """Nothing was done yet: `native` says what is asked of the client."""
+    code: Code | None = None
+    """What kind of failure `error` is; INTERNAL where it does not say."""
+    untouched: bool = False
+    """Nothing of what it did before `error` is left."""
+    pending: str | None = None
+    """It goes on by itself, or waits for somebody: its probe will tell what came of it. Why, in words."""
+    steps: Mapping[str, Any] | None = None
+    """What it is made of, and how far that came; NAM-4."""

@@ -123,9 +123,9 @@ class Approval:
                     return role, other
         return None
 
-    def shown(self, base_url: str) -> ApprovalRef:
+    def shown(self, asked_at: str) -> ApprovalRef:
         expires = datetime.fromtimestamp(self.expires_at, UTC).isoformat()
-        return ApprovalRef(self.id, f"{base_url}/v1/approvals/{self.id}", expires)
+        return ApprovalRef(self.id, f"{asked_at}/{self.id}", expires)
 
 
 def stand_ins(role: str, chain: Chain, level: int) -> tuple[str, ...]:

@@ -140,6 +140,8 @@ class Call:
     started: float  # monotonic
     deadline: float  # monotonic; narrowed by resolve
     verdicts: list[tuple[str, "Verdict"]] = field(default_factory=list)
+    marks: list[float] = field(default_factory=list)
+    """When each gate was over, then Execute, then Verify; on the clock of `started`."""
     staged: list[tuple[str, Stage]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     alarms: list[str] = field(default_factory=list)
@@ -159,7 +161,7 @@ class Call:
     recorded: bool = False
     """Its record is written: what happened can be looked up."""
     trail: Trail | None = None
-    """Where its time went; only of a sampled call."""
+    """Its own span and its attempts; only of a sampled call."""
     upstream_key: str | None = None  # claim: what the upstream knows the operation by
     work: Any = None
     """The attempt under way, so that a read can be cancelled."""
@@ -175,6 +177,8 @@ class Call:
     labels: frozenset[str] | None = None  # policy: what its session has seen; None where nobody asked
     grant: dict[str, Any] | None = None  # approval: the rule or plan that covers it
     retries: int | None = None  # limits: no more than a budget has left; None: as the contract says
+    reported: Mapping[str, int] | None = None  # attempt: what the tool says it cost, in millionths by part
+    reviewed: int = 0  # approval: what the time of people who approved it costs, in millionths
     # ----------------------------------------------------------------------
     tool: "Tool" = field(init=False, repr=False)  # resolve
     status: ToolStatus = field(init=False, repr=False)  # resolve

@@ -37,6 +37,9 @@ SCHEMA_VERSION = "1"
 NAMESPACE = re.compile(r"[a-z0-9-]{1,32}")
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
+CHAINS = "chains"
+"""The namespace of chains: no upstream answers to it."""
+
 JsonObject = dict[str, Any]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=4096)]
 Cel = Annotated[str, StringConstraints(min_length=1, max_length=2048)]
@@ -104,11 +107,28 @@ class RateLimit(Part):
     per_s: float = Field(gt=0)
 
 
+CostPart = Literal["compute", "external_api", "storage_io", "network", "token", "human_review"]
+
+
 class Cost(Part):
     currency: str = "USD"
     per_call: float = Field(default=0.0, ge=0)
+    """The sum of `parts`, where there are any and nothing else is said."""
     unit: Literal["call", "token", "second", "transaction", "custom"] = "call"
     categories: tuple[str, ...] = ()
+    parts: dict[CostPart, Annotated[float, Field(ge=0)]] = {}
+    """What one call costs, by what for; without it `per_call` counts as `external_api`."""
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        total = round(sum(self.parts.values()), 9)
+        if self.parts and not self.per_call:
+            self.__dict__["per_call"] = total  # frozen for others
+        elif self.parts and abs(total - self.per_call) > 1e-6:
+            raise ValueError(
+                f"the parts of the cost add up to {total:g}, not to 'per_call' {self.per_call:g}"
+            )
+        return self
 
 
 class Sla(Part):
@@ -261,6 +281,8 @@ class Transactional(Part):
     probe: Probe | None = None
     postconditions: tuple[Postcondition, ...] = ()
     verification: Verification | None = None
+    composed: bool = False
+    """It does nothing but call other tools, and people are asked about each of those; only for chains."""
 
 
 class Idempotency(Part):
@@ -345,6 +367,10 @@ class Contract(Part):
             del said["security"]["credentials"]
         if not self.security.labels:
             del said["security"]["labels"]
+        if not self.runtime.cost.parts:
+            del said["runtime"]["cost"]["parts"]
+        if not self.transactional.composed:
+            del said["transactional"]["composed"]
         return digest(said)
 
     @cached_property

@@ -98,6 +98,7 @@ SETTLE_AFTER_S = _figure(
     "s",
     "a negative probe counts this long after the attempt's deadline, when the contract is silent",
 )
+CHAIN_LEASE_S = _figure("chain_lease_s", 15.0, "s", "a silent process drives its chains, then others do")
 SWEEP_S = _figure("sweep_s", 2.0, "s", "between looks for operations whose worker died")
 CHECKPOINT_S = _figure(
     "checkpoint_s", 10.0, "s", "between signed checkpoints of the audit log, while records come in"
@@ -108,12 +109,53 @@ ERROR_ALERT = _figure("error_alert", 0.05, "share", "an error rate beyond this r
 TIMEOUT_ALERT = _figure("timeout_alert", 0.02, "share", "a timeout rate beyond this raises an alert")
 BACKLOG_ALERT = _figure("backlog_alert", 20, "approvals", "this many waiting approvals raise an alert")
 BACKLOG_ALERT_S = _figure("backlog_alert_s", 600.0, "s", "how long the backlog must last to alert")
+BASELINE_S = _figure(
+    "baseline_s", 86_400.0, "s", "of traffic before the window, that latency is compared with"
+)
+ALERT_EVERY_S = _figure("alert_every_s", 30.0, "s", "between looks for what is wrong")
+LEAST_CALLS = _figure("least_calls", 20, "calls", "fewer in the window say nothing about a share of them")
+LEAST_LATENCIES = _figure(
+    "least_latencies", 100, "calls", "fewer say nothing about a 99th percentile, in the window or before it"
+)
+EXHAUSTED_ALERT = _figure(
+    "exhausted_alert", 1, "calls", "calls that failed after every retry, in the window, raise an alert"
+)
+LOOP_S = _figure("loop_s", 60.0, "s", "in which calls are counted that look like a loop")
+LOOP_FAILURES = _figure(
+    "loop_failures",
+    20,
+    "calls",
+    "of one caller and task at one tool that fail or are refused alike are a loop",
+)
+LOOP_CALLS = _figure(
+    "loop_calls", 120, "calls", "of one task at one tool that end alike are a loop, even if they are done"
+)
+LOOP_SHARE = _figure("loop_share", 0.9, "share", "of such calls that must have ended alike")
+COST_ALERT = _figure("cost_alert", 3.0, "x median", "a day's cost of a tool, or a task's, beyond this alerts")
+COST_DAYS = _figure("cost_days", 14, "days", "before today that a cost is compared with")
+COST_SAMPLES = _figure("cost_samples", 5, "days or tasks", "fewer before it say nothing about a cost")
+ALERT_KEPT_S = _figure("alert_kept_s", 7_776_000.0, "s", "how long an alert that is over can be looked up")
 SELECTION_K = _figure("selection_k", 10, "tools", "tools selected for one task")
 MIN_TRUST = _figure("min_trust", 0.5, "score", "tools below this trust are not selected")
 GENERATION_RESERVE = _figure("generation_reserve", 4096, "tokens", "kept free for the model's answer")
 REPAIR_ATTEMPTS = _figure("repair_attempts", 3, "attempts", "repairs of one proposal")
 MAILS_PER_RECIPIENT_HOUR = _figure("mails_per_recipient_hour", 3, "mails", "per recipient and hour")
 MESSAGES_PER_CHANNEL_HOUR = _figure("messages_per_channel_hour", 10, "messages", "per channel and hour")
+NOTICE_SEND_S = _figure("notice_send_s", 10.0, "s", "one try at sending a notice")
+MAIL_SEND_S = _figure(
+    "mail_send_s", 25.0, "s", "one try at a mail; its servers let strangers wait on purpose"
+)
+NOTICE_LEASE_S = _figure(
+    "notice_lease_s", 30.0, "s", "whoever sends a notice and dies is waited for this long; longer than a try"
+)
+NOTICE_RETRY_S = _figure(
+    "notice_retry_s", 5.0, "s", "before a notice is tried again; doubles each time, moved by the retry jitter"
+)
+NOTICE_RETRY_CAP_S = _figure("notice_retry_cap_s", 900.0, "s", "no wait between tries at a notice is longer")
+NOTICE_GIVE_UP_S = _figure(
+    "notice_give_up_s", 86_400.0, "s", "a notice that could not be sent for so long is given up"
+)
+NOTICE_KEPT_S = _figure("notice_kept_s", 7 * 86_400.0, "s", "sent and given up notices are kept this long")
 GUI_SETTLE_S = _figure("gui_settle_s", 5.0, "s", "a screen must be still this long before it is read")
 GUI_HISTORY = _figure("gui_history", 2048, "tokens", "history kept of a screen session")
 USAGE_REPORT_S = _figure("usage_report_s", 604_800.0, "s", "period of the usage report of a deprecated tool")
@@ -147,7 +189,7 @@ PLAN_GRANT_S = _figure(
 )
 MOST_STEPS = _figure("most_steps", 50, "steps", "steps of one plan; more than people read")
 QUICK_ANSWER_S = _figure(
-    "quick_answer_s", 5.0, "s", "an answer faster than this was hardly read: it counts as fatigue"
+    "quick_answer_s", 3.0, "s", "an answer faster than this was hardly read: it counts as fatigue"
 )
 RULE_EVIDENCE = _figure(
     "rule_evidence", 3, "calls", "calls that people approved before a rule is proposed for their like"
@@ -175,6 +217,8 @@ SECRET_TTL_S = _figure(
     "s",
     "how long a secret from a command, a keyring or a vault is used before it is read again",
 )
+SESSION_HOURS = _figure("session_hours", 12.0, "h", "somebody stays signed in to the console at most")
+IDLE_MINUTES = _figure("idle_minutes", 60.0, "min", "and without a request")
 SUBJECT_S = _figure("subject_s", 60.0, "s", "life of what the gateway says of a caller to a token server")
 EXCHANGED_S = _figure("exchanged_s", 300.0, "s", "life of an exchanged token whose server names none")
 

@@ -185,6 +185,10 @@ class NoEffect(HoldfastError):
         super().__init__(message)
 
 
+class Overtaken(HoldfastError):
+    """Somebody else drives this run by now."""
+
+
 class NotFound(HoldfastError):
     """There is no such thing, or it is not yours."""
 

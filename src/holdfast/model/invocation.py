@@ -1,6 +1,6 @@
 """What may a function know about the call it is serving?"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,3 +21,5 @@ class Invocation:
     traceparent: str | None = None
     """W3C trace context of this attempt: send it on as the header of that name."""
     tracestate: str | None = None
+    costs: dict[str, float] = field(default_factory=dict, compare=False)
+    """Put in here what this call really cost, such as `costs["token"] = 0.02`, in the contract's currency."""

@@ -27,14 +27,6 @@ class Parent:
 
 
 @dataclass(slots=True)
-class Step:
-    """One gate, or one of Execute, Verify and Return; it began when the step before it ended."""
-
-    name: str
-    ended: float  # monotonic
-
-
-@dataclass(slots=True)
 class Try:
     """One attempt at the upstream."""
 
@@ -50,11 +42,7 @@ class Trail:
     """What a sampled call leaves behind for its spans."""
 
     span_id: str
-    steps: list[Step] = field(default_factory=list)
     tries: list[Try] = field(default_factory=list)
-
-    def step(self, name: str, ended: float) -> None:
-        self.steps.append(Step(name, ended))
 
 
 def span_id() -> str:

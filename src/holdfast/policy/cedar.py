@@ -235,6 +235,8 @@ class CedarPolicy:
 
     def rule(self, contract: Contract, trust: int, environment: Environment) -> ApprovalRule:
         """What POL-3 says, whatever the bundle does."""
+        if contract.transactional.composed:
+            return ApprovalRule(contract.security.approval_floor, "people are asked about each of its steps")
         return needs_approval(
             contract.effect,
             contract.transactional.undo,

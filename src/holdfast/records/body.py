@@ -15,6 +15,7 @@ import orjson
 
 from holdfast.model.call import Call, Decision, Principal
 from holdfast.model.contract import Contract
+from holdfast.model.costs import spent
 from holdfast.model.derive import mutation_class
 from holdfast.model.errors import Code, StoreError
 from holdfast.model.holders import brought
@@ -22,7 +23,9 @@ from holdfast.model.moment import iso_cut
 from holdfast.model.observation import Observation, Status
 from holdfast.model.operation import Operation
 from holdfast.model.stage import RESTS_ON, approval_of
+from holdfast.model.steps import ORDER
 from holdfast.model.tool import Tool
+from holdfast.model.verdict import Pass
 from holdfast.ports import Secrets, Settlement
 
 _DENIALS = frozenset({Code.PERMISSION_DENIED, Code.POLICY_VIOLATION, Code.APPROVAL_DENIED})
@@ -52,6 +55,8 @@ class Claimed(NamedTuple):
 
 _FACTS: dict[str, _Facts] = {}
 _MOST_FACTS = 4096  # contracts in use are few; old versions need not be remembered
+LONGEST_TASK = 200
+"""Characters of a task's name that are kept: an agent may call it anything."""
 
 
 def intent_body(call: Call, at: float, secrets: Secrets | None = None) -> str:
@@ -80,6 +85,8 @@ def intent_body(call: Call, at: float, secrets: Secrets | None = None) -> str:
         "decision": _decision(decision, principal.tenant, secrets),
         "claim": None if secrets is None else _claim(call, secrets),
     }
+    if call.proposal.task is not None:
+        told["task"] = call.proposal.task[:LONGEST_TASK]
     if principal.act:
         _handed(told, principal)
     return dumps(told)
@@ -124,12 +131,28 @@ def outcome_body(
         "alarms": call.alarms,
         "contract_digest": facts.contract_digest,
         "decision": None if secrets is None else _decision(decision, principal.tenant, secrets),
+        "gates": _gates(call),
     }
+    if call.verdicts and not isinstance((last := call.verdicts[-1])[1], Pass):
+        told["gate"] = last[0]
+    if call.proposal.task is not None:
+        told["task"] = call.proposal.task[:LONGEST_TASK]
+    if call.attempts and (cost := spent(call)) is not None:
+        told["cost"] = cost
     if tool is not None and (tool.contract.labels or call.shows) and (labels := brought(call, observation)):
         told["labels"] = labels
     if principal.act:
         _handed(told, principal)
     return dumps(told)
+
+
+def _gates(call: Call) -> list[int] | dict[str, int]:
+    """After how many microseconds each step was over; by name where a gate before the last was not asked."""
+    asked, started = call.verdicts, call.started
+    micros = [int((at - started) * 1e6) for at in call.marks]
+    if not asked or asked[-1][0] == ORDER[len(asked) - 1]:
+        return micros
+    return dict(zip([name for name, _ in asked], micros, strict=False))
 
 
 def _handed(told: dict[str, Any], principal: Principal) -> None:

@@ -19,14 +19,7 @@ def payload(call: Call) -> bytes:
             "task": proposal.task,
             "step": proposal.step,
             "session": proposal.session,
-            "principal": {
-                "user": principal.user,
-                "agent": principal.agent,
-                "roles": _listed(principal.roles),
-                "scopes": _listed(principal.scopes),
-                "trust": principal.trust,
-                **(_delegated(principal) if principal.rests_on or principal.act else _NOTHING),
-            },
+            "principal": told(principal),
             "version": call.tool.contract.version,
             "if_match": proposal.if_match,
             "plan_token": proposal.plan_token,
@@ -37,6 +30,18 @@ def payload(call: Call) -> bytes:
 
 
 _NOTHING: dict[str, object] = {}
+
+
+def told(principal: Principal) -> dict[str, object]:
+    """Somebody, to be found again."""
+    return {
+        "user": principal.user,
+        "agent": principal.agent,
+        "roles": _listed(principal.roles),
+        "scopes": _listed(principal.scopes),
+        "trust": principal.trust,
+        **(_delegated(principal) if principal.rests_on or principal.act else _NOTHING),
+    }
 
 
 def _delegated(principal: Principal) -> dict[str, object]:

@@ -9,10 +9,10 @@ from holdfast.model.call import Call
 from holdfast.model.errors import HoldfastError
 from holdfast.model.operation import OperationRef
 from holdfast.model.vocabulary import State
+from holdfast.records.body import LONGEST_TASK
 
 FLOOD = "'{principal}' has {count} open questions; answer or deny some first (holdfast approvals)"
 TASK_FLOOD = "task '{task}' has {count} open questions; answer or deny some first (holdfast approvals)"
-LONGEST_TASK = 200
 EARLY_S = 0.001
 """A question that is nearly due is told as one that is: who asks judges it to the moment."""
 

@@ -36,6 +36,8 @@ CAPABILITY = "tool_capability_info"
 TIMEOUT_RATE = "tool_invocation_timeout_rate"
 REPLAY_RATE = "tool_idempotency_replay_rate"
 SCHEMA_RATE = "tool_schema_validation_failure_rate"
+HEALTH = "tool_health"
+ALERTS = "tool_alerts_open"
 BREAKER = "holdfast_breaker_state"
 IN_USE = "holdfast_bulkhead_in_use"
 SIZE = "holdfast_bulkhead_size"
@@ -74,7 +76,8 @@ COUNTED: dict[str, Instrument] = {
     ),
     COST: _counter(
         "tool version cost_category currency",
-        "declared cost of the attempts made; the category is `unsplit` where a contract has none or several",
+        "cost of the attempts made, by part; the category is `unsplit` where a contract has no parts, and no "
+        "category or several",
     ),
     RETRIES: _counter("tool version", "attempts after the first of a call"),
     TIMEOUTS: _counter(
@@ -128,6 +131,12 @@ LOOKED_UP: dict[str, Instrument] = {
     ),
     PENDING: _gauge("tool approver_group", "open questions, by tool and the role that still has to answer"),
     CAPABILITY: _gauge("tool version capability", "1 for each capability tag of a tool that was called"),
+    HEALTH: _gauge(
+        "tool",
+        "1 - (0.5 error + 0.3 latency + 0.2 timeout) of tools called in the last 15 minutes, as of the last "
+        "look; of several tenants the lowest",
+    ),
+    ALERTS: _gauge("kind", "alerts that were open when somebody looked last"),
     BREAKER: _gauge("tool state", "1 for the state a tool's breaker is in: `closed`, `half_open`, `open`"),
     IN_USE: _gauge("upstream", "calls in flight at an upstream"),
     SIZE: _gauge("upstream", "calls an upstream takes at once"),

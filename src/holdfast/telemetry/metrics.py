@@ -8,8 +8,10 @@ from prometheus_client.metrics_core import Metric
 
 from holdfast.model.approval import Answer, Approval
 from holdfast.model.call import Call
+from holdfast.model.costs import spent as spent_on
 from holdfast.model.derive import approval_mode, mutation_class
 from holdfast.model.errors import TABLE, Code
+from holdfast.model.limits import MILLIONTHS
 from holdfast.model.observation import Observation, Status
 from holdfast.model.tool import Tool
 from holdfast.model.verdict import PASS, Hold, Pass, Refusal
@@ -138,7 +140,10 @@ class Metrics:
             if observation.status is Status.DONE:
                 self._add(i.RETRY_SUCCESSES, (tenant, contract.tool, version))
         cost = contract.runtime.cost
-        if cost.per_call and call.attempts:
+        if call.attempts and (cost.parts or call.reported or call.reviewed):
+            for part, amount in (spent_on(call) or {"parts": {}})["parts"].items():
+                self._add(i.COST, (tenant, contract.tool, version, part, cost.currency), amount / MILLIONTHS)
+        elif cost.per_call and call.attempts:
             category = cost.categories[0] if len(cost.categories) == 1 else "unsplit"
             spent = cost.per_call * call.attempts
             self._add(i.COST, (tenant, contract.tool, version, category, cost.currency), spent)

@@ -1,7 +1,7 @@
 """What did a sampled call do, as spans?
 
 Sampling is decided once, before anything is built. The spans are made when the call is over, from the times
-it left on its trail: the ids an upstream must know are there already, which is why the SDK's finished spans
+it left on its way: the ids an upstream must know are there already, which is why the SDK's finished spans
 are made directly and not through a tracer. No argument, result or text of an error is ever part of one.
 """
 
@@ -78,14 +78,13 @@ class Spans:
         parent, verdicts = _parent(call, trace), dict(call.verdicts)
         own = _context(trace, trail.span_id, state=None if parent is None else parent.trace_state)
         began = call.started
-        for step in trail.steps:
+        for name, ended in _steps(call, at):
             here = _context(trace, span_id())
-            said = self._step(step.name, verdicts)
-            yield self._span(step.name, here, own, (began + origin, step.ended + origin), said)
-            if step.name == "execute":
+            yield self._span(name, here, own, (began + origin, ended + origin), self._step(name, verdicts))
+            if name == "execute":
                 for one in trail.tries:
                     yield self._attempt(call, one, trace, here, origin)
-            began = step.ended
+            began = ended
         remote = call.proposal.parent is not None and call.proposal.parent.remote
         yield self._span(
             f"{a.EXECUTE_TOOL} {_tool(call)}",
@@ -186,6 +185,13 @@ class Spans:
         if (decision := getattr(call, "decision", None)) is not None:
             said[a.DECISION] = decision.id
         return said
+
+
+def _steps(call: Call, at: float) -> Iterator[tuple[str, float]]:
+    """Each step, and when it was over; it began when the one before it ended."""
+    names = [*(gate for gate, _ in call.verdicts), "execute", "verify"]
+    yield from zip(names, call.marks, strict=False)
+    yield "return", at
 
 
 def replayable(call: Call) -> bool:

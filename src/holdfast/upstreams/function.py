@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.model import defaults
+from holdfast.model.answer import Answer
 from holdfast.model.errors import ConfigError
 from holdfast.model.function import NONE, FunctionTool, toolset
 from holdfast.model.invocation import Invocation
@@ -50,8 +51,10 @@ class FunctionUpstream:
         arguments = function.prepare(attempt.arguments, invocation, secrets)
         try:
             if function.is_async:
-                return function.render(await function.function(**arguments))
-            return function.render(await self._in_thread(function, arguments))
+                said = function.render(await function.function(**arguments))
+            else:
+                said = function.render(await self._in_thread(function, arguments))
+            return Answer(data=said, cost=invocation.costs) if invocation.costs else said
         except SystemExit as error:  # asyncio would let it end the whole gateway
             raise RuntimeError(f"{identity.name!r} tried to exit with {error.code!r}") from error
 

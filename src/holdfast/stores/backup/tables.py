@@ -21,6 +21,9 @@ TABLES = (
     "standing_rule",
     "plan",
     "plan_step",
+    "chain_run",
+    "chain_line",
+    "chain_evidence",
     "record",
     "chain_head",
     "tree_leaf",
@@ -28,3 +31,19 @@ TABLES = (
     "tree_checkpoint",
     "tree_pruned",
 )
+
+LEFT_OUT = (
+    "call_view",
+    "traffic",
+    "traffic_hour",
+    "traffic_day",
+    "spending",
+    "spending_day",
+    "view_mark",
+    "alert",
+    "notice",
+    "telling",
+    "console_session",
+    "chain_slot",
+)
+"""Made again from the records, found again, or nobody's any more when a backup is put back."""

@@ -1,5 +1,6 @@
 """Questions to people, in memory."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -59,6 +60,21 @@ class MemoryApprovals:
     async def open(self, tenant: str) -> Sequence[Approval]:
         waiting = [self._seen(asked) for asked in self._pending(tenant, self._clock.now())]
         return sorted(waiting, key=lambda approval: (approval.created_at, approval.id))
+
+    async def mark(self, tenant: str) -> str:
+        waiting = [asked.approval for asked in self._pending(tenant, self._clock.now())]
+        return repr([(one.id, one.level, len(one.votes)) for one in waiting])
+
+    async def tally(self, tenant: str, principal: str, tool: str, since: float) -> Mapping[Answer, int]:
+        every = [self._expired(asked) for asked in self._shelf.approvals.values()]
+        return Counter(
+            one.answer
+            for one in every
+            if one is not None
+            and (one.ref.tenant, one.ref.principal, one.ref.tool) == (tenant, principal, tool)
+            and one.created_at >= since
+            and one.answer is not Answer.PENDING
+        )
 
     async def decide(
         self, approval: Approval, by: Principal, role: str, approve: bool, note: str, via: str = ""

@@ -52,6 +52,16 @@ class MemoryAudit:
         found = [e for e in self._entries(tenant) if (e.record.at, e.leaf) > (at, after)]
         return sorted(found, key=lambda entry: (entry.record.at, entry.leaf))[:limit]
 
+    async def before(self, tenant: str, at: float, leaf: int, limit: int) -> Sequence[Entry]:
+        found = [e for e in self._entries(tenant) if (e.record.at, e.leaf) < (at, leaf)]
+        return sorted(found, key=lambda entry: (entry.record.at, entry.leaf), reverse=True)[:limit]
+
+    def after(self, leaf: int, most: int) -> tuple[int, list[Entry]]:
+        """The next leaves: the last of them, and the records of those that were not pruned."""
+        last = min(leaf + most, len(self._leaves) - 1)
+        some = enumerate(self._leaves[leaf + 1 : last + 1], leaf + 1)
+        return last, [Entry(at, one) for at, one in some if at > self._pruned.get(one.tenant, -1)]
+
     async def usage(self, since: float) -> Sequence[Use]:
         found: dict[tuple[str, str, str, str], list[float]] = {}
         for record in self._leaves:

@@ -47,10 +47,10 @@ class MemoryRules:
         self._shelf.record(tenant, "", "control", now, body)
         return True
 
-    async def history(self, tenant: str, since: float) -> Sequence[Approval]:
+    async def history(self, tenant: str, since: float, most: int = 10**9) -> Sequence[Approval]:
         every = [asked.approval for (owner, _), asked in self._shelf.approvals.items() if owner == tenant]
         found = [one for one in every if one.created_at >= since and one.answer is not Answer.PENDING]
-        return sorted(found, key=lambda one: (one.created_at, one.id))
+        return sorted(found, key=lambda one: (one.created_at, one.id))[-most:]
 
     def _seen(self, rule: Rule) -> Rule:
         asked = self._shelf.approvals[rule.tenant, rule.approval_id].approval

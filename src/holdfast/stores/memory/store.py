@@ -10,15 +10,21 @@ from holdfast.records.chain import Chain, Record
 from holdfast.stores.boot import Boot
 from holdfast.stores.keyring import DictTenantKeys, Keyring
 from holdfast.stores.memory.access import MemoryAccess
+from holdfast.stores.memory.alerts import MemoryAlerts
 from holdfast.stores.memory.approvals import MemoryApprovals
 from holdfast.stores.memory.audit import MemoryAudit
 from holdfast.stores.memory.bundles import MemoryBundles
 from holdfast.stores.memory.controls import MemoryControls
 from holdfast.stores.memory.labels import MemoryLabels
 from holdfast.stores.memory.ledger import MemoryLedger
+from holdfast.stores.memory.outbox import MemoryOutbox
+from holdfast.stores.memory.runs import MemoryRuns
+from holdfast.stores.memory.sessions import MemorySessions
 from holdfast.stores.memory.shelf import Shelf
+from holdfast.stores.memory.signs import MemorySigns
 from holdfast.stores.memory.standing import MemoryPlans, MemoryRules
 from holdfast.stores.memory.tokens import MemoryTokens
+from holdfast.stores.memory.views import MemoryViews
 from holdfast.stores.worker import Workers
 
 
@@ -65,12 +71,18 @@ class MemoryStore:
         self.approvals = MemoryApprovals(self._shelf, clock, approval_s, worker)
         self.controls = MemoryControls(self._shelf, clock)
         self.audit = MemoryAudit(self._shelf, self.secrets, keys, clock)
+        self.views = MemoryViews(self.audit)
         self.bundles = MemoryBundles(self._shelf, clock)
         self.labels = MemoryLabels(self._shelf, clock)
+        self.runs = MemoryRuns(self._shelf, clock)
+        self.outbox = MemoryOutbox(self._shelf, clock)
         self.tokens = MemoryTokens(self.secrets)
+        self.sessions = MemorySessions(clock)
         self.rules = MemoryRules(self._shelf, clock)
         self.plans = MemoryPlans(self._shelf, clock)
         self.access = MemoryAccess(self._shelf, clock)
+        self.alerts = MemoryAlerts(self._shelf, clock)
+        self.signs = MemorySigns(self.views)
 
     @property
     def records(self) -> list[Record]:

@@ -15,6 +15,7 @@ BRAKE = int.from_bytes(b"hf-brake", "big")
 OFFICES = {
     "sequencer": int.from_bytes(b"hf-seque", "big"),
     "pruner": int.from_bytes(b"hf-prune", "big"),
+    "views": int.from_bytes(b"hf-views", "big"),
 }
 _HALTS_OF = f"{HALTS} AND target = ANY (?1) UNION ALL {REVOKED} AND name = ANY (?1)"
 _INSERT = "INSERT INTO record VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"

@@ -61,6 +61,14 @@ class SqlApprovals:
         rows = await self._reader.all(tenant, questions.OPEN, (tenant, self._clock.now()))
         return [self._approval(row, await self._votes(row)) for row in rows]
 
+    async def mark(self, tenant: str) -> str:
+        [row] = await self._reader.all(tenant, questions.MARK, (tenant, self._clock.now()))
+        return " ".join(map(str, row))
+
+    async def tally(self, tenant: str, principal: str, tool: str, since: float) -> Mapping[Answer, int]:
+        rows = await self._reader.all(tenant, questions.TALLY, (tenant, principal, tool, since))
+        return {Answer(answer): int(count) for answer, count in rows}
+
     async def decide(
         self, approval: Approval, by: Principal, role: str, approve: bool, note: str, via: str = ""
     ) -> Approval:

@@ -19,6 +19,7 @@ _COLUMNS = "l.leaf, r.tenant, r.writer, r.seq, r.call_id, r.kind, r.at, r.body, 
 _ENTRIES = f"SELECT {_COLUMNS} FROM tree_leaf l JOIN record r USING (tenant, writer, seq)"  # noqa: S608
 BY_CALL = f"{_ENTRIES} WHERE l.tenant = ? AND l.call_id = ? AND l.leaf > ? ORDER BY l.leaf LIMIT ?"
 BY_TIME = f"{_ENTRIES} WHERE l.tenant = ? AND (l.at, l.leaf) > (?, ?) ORDER BY l.at, l.leaf LIMIT ?"
+BEFORE = f"{_ENTRIES} WHERE l.tenant = ? AND (l.at, l.leaf) < (?, ?) ORDER BY l.at DESC, l.leaf DESC LIMIT ?"
 BY_RECORD = f"{_ENTRIES} WHERE l.tenant = ? AND l.writer = ? AND l.seq = ?"
 # From one tenant to the next: a tree has many more leaves than tenants.
 TENANTS = """
@@ -120,6 +121,9 @@ class SqlAudit:
 
     async def since(self, tenant: str, at: float, after: int, limit: int) -> Sequence[Entry]:
         return _entries(await self._reader.all(tenant, BY_TIME, (tenant, at, after, limit)))
+
+    async def before(self, tenant: str, at: float, leaf: int, limit: int) -> Sequence[Entry]:
+        return _entries(await self._reader.all(tenant, BEFORE, (tenant, at, leaf, limit)))
 
     async def find(self, tenant: str, writer: str, seq: int) -> Entry | None:
         found = _entries(await self._reader.all(tenant, BY_RECORD, (tenant, writer, seq)))

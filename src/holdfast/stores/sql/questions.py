@@ -33,9 +33,22 @@ OPEN = (
     f"SELECT {_COLUMNS} FROM approval WHERE tenant = ? AND answer = 'PENDING' AND expires_at > ?"  # noqa: S608
     " ORDER BY created_at, id"
 )
+_NEWEST = (
+    "(SELECT id FROM approval WHERE tenant = ? AND created_at >= ? AND answer <> 'PENDING'"
+    " ORDER BY created_at DESC, id DESC LIMIT ?)"
+)
 ANSWERED = (
-    f"SELECT {_COLUMNS} FROM approval WHERE tenant = ? AND created_at >= ? AND answer <> 'PENDING'"  # noqa: S608
+    f"SELECT {_COLUMNS} FROM approval WHERE tenant = ? AND id IN {_NEWEST}"  # noqa: S608
     " ORDER BY created_at, id"
+)
+MARK = (
+    "SELECT count(*), max(created_at), sum(level), sum(votes) FROM (SELECT a.created_at, a.level,"
+    " (SELECT count(*) FROM vote v WHERE v.tenant = a.tenant AND v.approval_id = a.id) AS votes"
+    " FROM approval a WHERE a.tenant = ? AND a.answer = 'PENDING' AND a.expires_at > ?) AS waiting"
+)
+TALLY = (
+    "SELECT answer, count(*) FROM approval WHERE tenant = ? AND principal = ? AND tool = ?"
+    " AND created_at >= ? AND answer <> 'PENDING' GROUP BY answer"
 )
 PAST = f"SELECT {_COLUMNS} FROM approval WHERE answer = 'PENDING' AND expires_at <= ? ORDER BY expires_at"  # noqa: S608
 SLOW = (
@@ -52,6 +65,10 @@ RELEASABLE = (
 VOTES = (
     "SELECT person, role, approve, note, at, via FROM vote WHERE tenant = ? AND approval_id = ?"
     " ORDER BY at, person"
+)
+ANSWERED_VOTES = (
+    "SELECT approval_id, person, role, approve, note, at, via FROM vote"  # noqa: S608
+    f" WHERE tenant = ? AND approval_id IN {_NEWEST} ORDER BY at, person"
 )
 
 _STATE = (

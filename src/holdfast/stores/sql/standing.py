@@ -2,6 +2,7 @@
 claim looks at them in its own transaction, so what is revoked here is revoked everywhere.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -109,12 +110,16 @@ class SqlRules(_Kept):
     async def revoke(self, tenant: str, rule_id: str, by: str, note: str) -> bool:
         return await self._revoke(_END_RULE, "revoke_rule", tenant, rule_id, by, note)
 
-    async def history(self, tenant: str, since: float) -> Sequence[Approval]:
+    async def history(self, tenant: str, since: float, most: int = 10**9) -> Sequence[Approval]:
+        rows = await self._reader.slow(tenant, questions.ANSWERED, (tenant, tenant, since, most))
+        votes: dict[str, list[Row]] = defaultdict(list)
+        which = (tenant, tenant, since, most)
+        for approval_id, *vote in await self._reader.slow(tenant, questions.ANSWERED_VOTES, which):
+            votes[approval_id].append(tuple(vote))
         found = []
-        for row in await self._reader.slow(tenant, questions.ANSWERED, (tenant, since)):
-            votes = await self._reader.slow(tenant, questions.VOTES, row[:2])
+        for row in rows:
             packet = self._opened(tenant, row[questions.PACKET]) or {}
-            found.append(questions.read(row, votes, packet))
+            found.append(questions.read(row, votes[row[1]], packet))
         return found
 
     async def _read(self, tenant: str, statement: str, values: Values) -> Sequence[Rule]:

@@ -11,6 +11,7 @@ from holdfast.stores.backup.lives import SqlLives
 from holdfast.stores.boot import Boot
 from holdfast.stores.keyring import Keyring
 from holdfast.stores.sql.access import SqlAccess
+from holdfast.stores.sql.alerts import SqlAlerts
 from holdfast.stores.sql.approvals import SqlApprovals
 from holdfast.stores.sql.audit import SqlAudit
 from holdfast.stores.sql.bundles import SqlBundles
@@ -18,8 +19,14 @@ from holdfast.stores.sql.controls import SqlControls
 from holdfast.stores.sql.engine import Reader, Writer
 from holdfast.stores.sql.labels import SqlLabels
 from holdfast.stores.sql.ledger import SqlLedger
+from holdfast.stores.sql.outbox import SqlOutbox
+from holdfast.stores.sql.runs import SqlRuns
+from holdfast.stores.sql.sessions import SqlSessions
+from holdfast.stores.sql.signs import SqlSigns
+from holdfast.stores.sql.slots import SqlSlots
 from holdfast.stores.sql.standing import SqlPlans, SqlRules
 from holdfast.stores.sql.tokens import SqlTokens
+from holdfast.stores.sql.views import SqlViews
 from holdfast.stores.watch import Watch
 from holdfast.stores.worker import Workers
 
@@ -34,13 +41,20 @@ class SqlStore(ABC):
     approvals: SqlApprovals
     controls: SqlControls
     audit: SqlAudit
+    views: SqlViews
     bundles: SqlBundles
     labels: SqlLabels
+    runs: SqlRuns
+    slots: SqlSlots
+    outbox: SqlOutbox
     tokens: SqlTokens
     access: SqlAccess
+    sessions: SqlSessions
     rules: SqlRules
     plans: SqlPlans
     lives: SqlLives
+    alerts: SqlAlerts
+    signs: SqlSigns
 
     def __init__(
         self, root: Callable[[], bytes], approval_s: float, boot: Boot | None, workers: Workers | None
@@ -84,13 +98,20 @@ class SqlStore(ABC):
         self.approvals = SqlApprovals(writer, reader, secrets, clock, self._approval_s, workers)
         self.controls = SqlControls(writer, reader, clock)
         self.audit = SqlAudit(writer, reader, secrets, clock, workers, member=member, tidied=tidied)
+        self.views = SqlViews(writer, reader, workers)
         self.bundles = SqlBundles(writer, reader, clock)
         self.labels = SqlLabels(writer, reader, clock)
+        self.runs = SqlRuns(writer, reader, secrets, clock)
+        self.slots = SqlSlots(writer, clock, workers.id)
+        self.outbox = SqlOutbox(writer, reader, secrets, clock)
         self.tokens = SqlTokens(writer, reader, secrets)
         self.access = SqlAccess(writer, reader, clock)
+        self.sessions = SqlSessions(writer, reader, secrets, clock)
         self.rules = SqlRules(writer, reader, secrets, clock)
         self.plans = SqlPlans(writer, reader, secrets, clock)
         self.lives = SqlLives(writer, reader, secrets, clock)
+        self.alerts = SqlAlerts(writer, reader, clock)
+        self.signs = SqlSigns(reader)
 
     async def __aenter__(self) -> Self:
         await self.open()

@@ -3,6 +3,7 @@
 from typing import Any
 
 from holdfast.model.answer import Answer
+from holdfast.model.costs import REPORTED
 from holdfast.upstreams.mcp.errors import Garbage
 from holdfast.upstreams.mcp.hidden import Hidden
 
@@ -23,7 +24,9 @@ def answered(method: str, result: dict[str, Any], hidden: Hidden) -> Answer:
     structured = result.get("structuredContent")
     data = {"content": result.get("content", [])} if structured is None else structured
     error = _complaint(result.get("content"), hidden) if result.get("isError") is True else None
-    return Answer(data=data, native=result, error=error)
+    meta = result.get("_meta")
+    cost = meta.get(REPORTED) if meta and isinstance(meta, dict) else None
+    return Answer(data=data, native=result, error=error, cost=cost)
 
 
 def _complaint(content: Any, hidden: Hidden) -> str:

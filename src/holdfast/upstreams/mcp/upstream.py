@@ -108,6 +108,12 @@ class McpUpstream:
         """Begin to connect; returns at once."""
         self._owner.start()
 
+    def restart(self) -> None:
+        """Begin another connection, or process, at once; what is under way on this one loses its answer."""
+        before, self._first = self._first, self._processes.room()
+        self._processes.leave(before)
+        self._owner.start()
+
     @property
     def state(self) -> State:
         return self._owner.state
