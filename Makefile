@@ -11,7 +11,7 @@ export PYTHON
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check format screenshots bench bench-quick bench-console growth flame soak docs lock clean
+.PHONY: help install run test check format screenshots bench bench-quick bench-console bench-chains growth flame soak docs lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -57,6 +57,9 @@ bench-quick: install  ## measure Holdfast alone, and where its microseconds go: 
 
 bench-console: install  ## measure every page of the console with 100,000 recorded calls
 	$(BIN)/python -m bench.console
+
+bench-chains: install  ## measure what a step of a chain costs beside a bare step of DBOS
+	$(BIN)/python -m bench.chains
 
 growth: install  ## measure what a call costs when tools, policies, records or claims have grown
 	$(BIN)/python -m bench.growth

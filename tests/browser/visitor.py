@@ -17,6 +17,7 @@ NARROW = {"width": 360, "height": 740}
 BROWSER_MS = 20_000
 """How long a page may take before a test gives up on it; nothing is concluded from how long it took."""
 expect.set_options(timeout=BROWSER_MS)
+ABORTED = "AbortError: signal is aborted"
 LEFT = "net::ERR_ABORTED"
 """A page that is left ends what it was still listening to."""
 
@@ -40,6 +41,8 @@ class Visitor:
         return page
 
     def _heard(self, message: ConsoleMessage) -> None:
+        if ABORTED in message.text:  # a stream of a page that is being left
+            return
         if message.type == "error" and not (self.expected and "Failed to load resource" in message.text):
             self.faults.append(f"console: {message.text}")
 

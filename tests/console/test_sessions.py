@@ -111,6 +111,16 @@ async def test_a_session_ends_when_nobody_uses_it_and_after_a_time_anyway(clock:
         assert await gateway.sessions.forget() == 2
 
 
+@requirement("PPL-2")
+async def test_a_page_that_is_left_open_keeps_no_session(clock: ManualClock) -> None:
+    async with console(clock, {**LOCAL, "console": {"idle_minutes": 30}}) as gateway:
+        id = await gateway.sessions.begin({USER: "ana"})
+        for _ in range(5):
+            assert await gateway.sessions.find(id, active=False) is not None
+            await clock.advance(6 * 60)
+        assert await gateway.sessions.find(id, active=False) is None
+
+
 async def test_a_session_that_is_used_all_the_time_is_not_written_all_the_time(
     store: Store, open_gateway: Open, clock: ManualClock
 ) -> None:

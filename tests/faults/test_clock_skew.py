@@ -97,7 +97,7 @@ async def use_up(world: Skewed, at: str) -> None:
 
 
 @requirement("IDM-8", "IDM-4", "IDM-6", "APR-3", "APR-6", "POL-4", "POL-5")
-@pytest.mark.parametrize("kind", DURABLE)
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.soak)])
 async def test_nothing_happens_twice_and_nothing_ends_early_where_clocks_disagree(
     kind: str, tmp_path: Path
 ) -> None:

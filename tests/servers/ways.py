@@ -13,7 +13,7 @@ _ALIKE = (
     (re.compile(r"wait \d+ ms"), "<wait>"),
     (re.compile(r"127\.0\.0\.1:\d+"), "<here>"),
 )
-_OTHER = {"latency_ms", "requestState", "retry_after_ms", "policy_decision_id"}
+_OTHER = {"latency_ms", "requestState", "retry_after_ms", "policy_decision_id", "plan_token"}
 """Members that differ from call to call."""
 
 

@@ -5,7 +5,7 @@ as a JSON Schema.
 """
 
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from holdfast.model import strict_json
-from holdfast.model.contract import SCHEMA_VERSION, Contract
+from holdfast.model.contract import SCHEMA_VERSION, Contract, Part
+from holdfast.model.docstrings import docstrings
 from holdfast.model.errors import AdmissionError
 from holdfast.model.explain import explain
 
@@ -70,7 +71,7 @@ def json_value(text: str | bytes, source: str) -> Any:
 
 def contract_schema() -> dict[str, Any]:
     """The JSON Schema of a contract document."""
-    schema = Contract.model_json_schema()
+    schema = _described(Contract.model_json_schema())
     version = {"const": SCHEMA_VERSION, "description": "Version of this form; the current one if left out."}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -78,6 +79,23 @@ def contract_schema() -> dict[str, Any]:
         **schema,
         "properties": {"schema_version": version, **schema["properties"]},
     }
+
+
+def _described(schema: dict[str, Any]) -> dict[str, Any]:
+    """With what the docstrings below the fields say."""
+    parts = {**schema["$defs"], Contract.__name__: schema}
+    for kind in _below(Part):
+        said, there = docstrings(kind), parts.get(kind.__name__, {}).get("properties", {})
+        for name, field in kind.model_fields.items():
+            if name in said:
+                there.get(field.alias or name, {}).setdefault("description", said[name])
+    return schema
+
+
+def _below(kind: type[Part]) -> Iterator[type[Part]]:
+    for below in kind.__subclasses__():
+        yield below
+        yield from _below(below)
 
 
 def published_schema() -> str:

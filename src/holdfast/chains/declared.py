@@ -118,17 +118,17 @@ class Chain:
     """The file, for messages."""
 
 
-def steps(body: tuple[Node, ...]) -> Iterator[Step]:
-    """Every step, in the order in which they are written."""
+def steps(body: tuple[Node, ...], *, repeated: bool = True) -> Iterator[Step]:
+    """Every step, in the order in which they are written; without `repeated`, those that run once at most."""
     for node in body:
         match node:
             case Step():
                 yield node
             case Parallel():
                 for branch in node.branches:
-                    yield from steps(branch)
+                    yield from steps(branch, repeated=repeated)
             case Branch():
                 for arm in node.arms:
-                    yield from steps(arm.body)
-            case Repeat():
+                    yield from steps(arm.body, repeated=repeated)
+            case Repeat() if repeated:
                 yield from steps(node.body)

@@ -63,6 +63,22 @@ def names(path: str) -> frozenset[str]:
     return frozenset(_roots(compiled(path).parsed))
 
 
+def paths_in(value: Any) -> set[str]:
+    """The names that paths in a value begin with; a path that cannot be read has none."""
+    match value:
+        case str() if value.startswith("=") and not value.startswith("=="):
+            try:
+                return set(names(value[1:]))
+            except BadPath:
+                return set()
+        case Mapping():
+            return {name for inner in value.values() for name in paths_in(inner)}
+        case list():
+            return {name for inner in value for name in paths_in(inner)}
+        case _:
+            return set()
+
+
 def shape(path: str, known: Mapping[str, Shape]) -> Shape:
     """Of what a path finds in `known`; raises BadPath where it certainly finds nothing."""
     scope = Shape({"type": "object", "properties": {}, "additionalProperties": False})

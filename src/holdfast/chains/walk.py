@@ -5,7 +5,7 @@ from typing import Any
 
 from holdfast.chains.declared import Branch, Chain, Node, Parallel, Place, Repeat, Step, steps
 from holdfast.chains.faults import Findings
-from holdfast.chains.shapes import UNKNOWN, BadPath, Shape, fits, member, names, shape, together
+from holdfast.chains.shapes import UNKNOWN, BadPath, Shape, fits, member, names, paths_in, shape, together
 from holdfast.model.contract import Contract
 from holdfast.model.expression import Expression, ExpressionError
 
@@ -185,7 +185,7 @@ class Walk:
             step = wanted.get(waiting.pop())
             if step is None:
                 continue
-            for used in _paths_in(step.arguments):
+            for used in paths_in(step.arguments):
                 if used not in found:
                     found.add(used)
                     waiting.append(used)
@@ -204,18 +204,3 @@ class Walk:
 
 def _perhaps(shapes: Mapping[str, Shape]) -> dict[str, Shape]:
     return {name: Shape(one.schema, sure=False) for name, one in shapes.items()}
-
-
-def _paths_in(value: Any) -> set[str]:
-    match value:
-        case str() if value.startswith("=") and not value.startswith("=="):
-            try:
-                return set(names(value[1:]))
-            except BadPath:
-                return set()
-        case Mapping():
-            return {name for inner in value.values() for name in _paths_in(inner)}
-        case list():
-            return {name for inner in value for name in _paths_in(inner)}
-        case _:
-            return set()

@@ -11,6 +11,7 @@ from holdfast.config.place import Fault, Place
 from holdfast.config.section import Section
 from holdfast.config.tree import Config
 from holdfast.config.unbuilt import keys_below
+from holdfast.model.docstrings import docstrings
 
 SHAPES = {
     "store": "write 'sqlite:///holdfast.db' or 'postgresql://user@host/database'",
@@ -54,9 +55,10 @@ def explain(error: ValidationError, tree: Any, earlier: list[Fault]) -> list[Fau
 
 def keys(section: type[Section] = Config, prefix: str = "") -> Iterator[tuple[str, str, Any]]:
     """Every key there is: its path, what it means, its default (`...`: none). `*` is a name or an index."""
+    said = docstrings(section)
     for name, field in section.model_fields.items():
         path = f"{prefix}{name}"
-        yield path, field.description or "", ... if field.is_required() else field.default
+        yield path, said.get(name, ""), ... if field.is_required() else field.default
         for below, many in _sections(field.annotation):
             yield from keys(below, f"{path}.*." if many else f"{path}.")
 

@@ -21,7 +21,7 @@ Trust = Annotated[int, Field(ge=0, le=100)]
 
 
 class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def is_loopback(host: str) -> bool:

@@ -1,10 +1,9 @@
 """Which steps of a chain can people be asked about before the first of them runs? APR-8."""
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.chains.declared import Branch, Chain, Node, Parallel, Step
-from holdfast.chains.shapes import names
+from holdfast.chains.declared import Chain, steps
+from holdfast.chains.shapes import paths_in
 from holdfast.chains.values import Missing, filled
 from holdfast.gateway.plans import Wish
 
@@ -14,8 +13,8 @@ def steps_known(chain: Chain, given: Any) -> list[Wish]:
     each time, and so does a tool that stands in for another.
     """
     found = []
-    for step in _once(chain.body):
-        if not _used(step.arguments) <= {"input"}:
+    for step in steps(chain.body, repeated=False):
+        if not paths_in(step.arguments) <= {"input"}:
             continue
         try:
             arguments = filled(step.arguments, {"input": given}, (*step.place, "with"))
@@ -23,31 +22,3 @@ def steps_known(chain: Chain, given: Any) -> list[Wish]:
             continue
         found.append(Wish(tool=step.tool, arguments=arguments, version=step.version))
     return found
-
-
-def _once(body: tuple[Node, ...]) -> Iterator[Step]:
-    for node in body:
-        match node:
-            case Step():
-                yield node
-            case Parallel():
-                for branch in node.branches:
-                    yield from _once(branch)
-            case Branch():
-                for arm in node.arms:
-                    yield from _once(arm.body)
-            case _:
-                continue
-
-
-def _used(value: Any) -> frozenset[str]:
-    """The names that paths in a value begin with."""
-    match value:
-        case str() if value.startswith("=") and not value.startswith("=="):
-            return names(value[1:])
-        case Mapping():
-            return frozenset(name for inner in value.values() for name in _used(inner))
-        case list():
-            return frozenset(name for inner in value for name in _used(inner))
-        case _:
-            return frozenset()

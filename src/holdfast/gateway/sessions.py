@@ -135,8 +135,11 @@ class ConsoleSessions:
         )
         return id
 
-    async def find(self, id: str) -> tuple[Principal, Session] | None:
-        """Who holds this, as they stand now; None where nobody does any more."""
+    async def find(self, id: str, *, active: bool = True) -> tuple[Principal, Session] | None:
+        """Who holds this, as they stand now; None where nobody does any more.
+
+        Without `active` a page asks that is open, and not the person: that keeps no session.
+        """
         found = await self._found(id)
         if found is None or PENDING in found.credential:
             return None
@@ -146,7 +149,7 @@ class ConsoleSessions:
         except Unauthenticated:
             await self._kept.end(found.hash)
             return None
-        expires_at = await self._seen(found)
+        expires_at = await self._seen(found) if active else found.expires_at
         token = self._secrets.sign(EVERYWHERE, "console", id.encode())
         return principal, Session(token, found.person, expires_at)
 

@@ -48,7 +48,7 @@ ToolName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{1,32}\.[a-zA-Z0
 
 
 class Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Checked anew, and without what was computed from the old values."""

@@ -15,7 +15,14 @@ __all__ = ["Session", "find", "forget", "give", "is_secure", "shown"]
 async def find(gateway: Gateway, request: Request) -> tuple[Principal, Session] | None:
     """Who sent this, by the cookie; None where nobody is signed in, or may be any more."""
     held = shown(gateway, request)
-    return await gateway.sessions.find(held) if held else None
+    return await gateway.sessions.find(held, active=not _by_itself(request)) if held else None
+
+
+def _by_itself(request: Request) -> bool:
+    """Whether a page that is open asks, and not a person: a stream, or a piece of itself again."""
+    headers = request.headers
+    stream = "text/event-stream" in headers.get("accept", "")
+    return request.method == "GET" and (stream or headers.get("hx-request") == "true")
 
 
 def shown(gateway: Gateway, request: Request) -> str:

@@ -29,7 +29,8 @@
   }
 
   // On a phone the ways to the pages are wider than the screen: where one is can be seen.
-  document.querySelector('nav [aria-current="page"]')?.scrollIntoView({ block: "nearest", inline: "center" });
+  const here = document.querySelector('nav [aria-current="page"]'), ways = here?.closest("nav");
+  if (ways && ways.scrollWidth > ways.clientWidth) ways.scrollLeft = here.offsetLeft - (ways.clientWidth - here.offsetWidth) / 2;
 
   let going = false;
   const KEYS = {
