@@ -10,6 +10,8 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+import pytest
+
 from tests.cli.conftest import Holdfast
 from tests.cli.desk_tools import effects
 from tests.cli.test_serve import Server, serving
@@ -43,6 +45,7 @@ def ready(server: Server) -> int:
         return error.code
 
 
+@pytest.mark.soak
 @requirement("PPL-5")
 def test_a_backup_taken_at_noon_under_load_and_restored_at_one_lets_no_key_run_twice(
     desk: Path, process: Holdfast

@@ -80,6 +80,7 @@ async def test_the_inspector_lists_every_tool_over_stdio(
     assert names(await inspect(holdfast_stdio(config), "--method", "tools/list")) == all_names(governed)
 
 
+@pytest.mark.soak
 @requirement("PRO-1")
 async def test_the_inspector_gets_the_same_answers_directly_over_http_and_over_stdio(
     governed: Pass, gateway: str, folder: Path, page: str, tmp_path: Path

@@ -99,7 +99,7 @@ async def storm(store: str, folder: Path, *, calls: int, most: int, kills: int, 
     return it
 
 
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("store", ["sqlite", pytest.param("postgres", marks=pytest.mark.soak)])
 @requirement("POL-4", "IDM-4", "PPL-6")
 async def test_a_budget_is_kept_by_several_processes_of_which_some_are_killed(
     tmp_path: Path, store: str

@@ -39,7 +39,7 @@ def check(figures: Figures) -> None:
     assert sum(states.total() for states in figures.states.values()) == figures.keys
 
 
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("store", ["sqlite", pytest.param("postgres", marks=pytest.mark.soak)])
 @requirement("IDM-4", "IDM-5", "AUD-1", "AUD-5", "PPL-6")
 async def test_no_effect_happens_twice_or_is_made_up_in_a_short_storm_of_kills(
     tmp_path: Path, store: str
