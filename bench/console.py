@@ -19,7 +19,7 @@ import tempfile
 import time
 from argparse import ArgumentParser
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -147,8 +147,8 @@ def _store(folder: Path, postgres: bool) -> Iterator[str]:
         return
     from tests.postgres import Postgres
 
-    with Postgres() as server:
-        yield server.url()
+    with Postgres() as server, chdir(folder):  # what belongs to a store elsewhere is kept where one is
+        yield server.url
 
 
 @asynccontextmanager

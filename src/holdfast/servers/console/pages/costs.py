@@ -1,5 +1,7 @@
 """*Budgets and costs*: what is left, and what was spent on what?"""
 
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.responses import Response
@@ -21,11 +23,12 @@ async def page(look: Look) -> Response:
     days = look.query.get("days", "30")
     days = days if days in SPANS else "30"
     since = (gateway.identity.now() // DAY_S - int(days) + 1) * DAY_S
-    by_group = {
-        name: list(await gateway.costs.sums(by, group, since, most=MOST + 1))
-        for name, group in GROUPS.items()
-    }
-    daily = list(await gateway.costs.sums(by, "day", since))
+    await gateway.views.fresh()
+    daily, *found = await asyncio.gather(
+        gateway.costs.sums(by, "day", since, fresh=False),
+        *(gateway.costs.sums(by, group, since, most=MOST + 1, fresh=False) for group in GROUPS.values()),
+    )
+    by_group = dict(zip(GROUPS, found, strict=True))
     budgets = sorted((_budget(one) for one in await gateway.budgets(by)), key=_fullest)
     return await look.page(
         "costs.html",
@@ -46,7 +49,7 @@ def _fullest(budget: dict[str, Any]) -> float:
     return -max(shares, default=0.0)
 
 
-def _totals(daily: list[Sum]) -> dict[str, tuple[int, int]]:
+def _totals(daily: Sequence[Sum]) -> dict[str, tuple[int, int]]:
     """Cost and calls by currency: nobody adds up different ones."""
     told: dict[str, tuple[int, int]] = {}
     for one in daily:
