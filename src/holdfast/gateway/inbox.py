@@ -24,6 +24,8 @@ MOST_AT_ONCE = 100
 MOST_READ = 40
 """Opened questions that are remembered; the cookie they are in has its limit."""
 READ_S = 8 * 3600.0
+MOST_COUNTED = 256
+"""People whose count is remembered, each as of one moment."""
 _READ = "questions read"
 
 Decide = Callable[[Principal, str, bool, str], Awaitable[Approval]]
@@ -107,6 +109,7 @@ class Inbox:
         self._ports = ports
         self._decide = decide
         self.pulse = Pulse(ports.approvals, ports.clock, ending)
+        self._counted: dict[tuple[object, ...], int] = {}
 
     # --- looking --------------------------------------------------------------------------
 
@@ -116,8 +119,14 @@ class Inbox:
         return sorted(found, key=lambda one: triage.urgency(one.asked, not one.why_not))
 
     async def waiting(self, by: Principal) -> int:
-        """How many questions wait for `by`."""
-        return sum(not one.why_not for one in await self.list(by))
+        """How many questions wait for `by`; counted anew when one of them has moved."""
+        name = (by.tenant, by.id, by.roles, by.bounds, await self._ports.approvals.mark(by.tenant))
+        found = self._counted.get(name)
+        if found is None:
+            if len(self._counted) >= MOST_COUNTED:
+                self._counted.clear()
+            found = self._counted[name] = sum(not one.why_not for one in await self.list(by))
+        return found
 
     def standing(self, by: Principal, asked: Approval) -> Waiting:
         """A question as it stands for `by`."""

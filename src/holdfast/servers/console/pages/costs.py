@@ -1,6 +1,5 @@
 """*Budgets and costs*: what is left, and what was spent on what?"""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,11 +23,11 @@ async def page(look: Look) -> Response:
     days = days if days in SPANS else "30"
     since = (gateway.identity.now() // DAY_S - int(days) + 1) * DAY_S
     await gateway.views.fresh()
-    daily, *found = await asyncio.gather(
-        gateway.costs.sums(by, "day", since, fresh=False),
-        *(gateway.costs.sums(by, group, since, most=MOST + 1, fresh=False) for group in GROUPS.values()),
-    )
-    by_group = dict(zip(GROUPS, found, strict=True))
+    daily = await gateway.costs.sums(by, "day", since, fresh=False)
+    by_group = {
+        name: await gateway.costs.sums(by, group, since, most=MOST + 1, fresh=False)
+        for name, group in GROUPS.items()
+    }
     budgets = sorted((_budget(one) for one in await gateway.budgets(by)), key=_fullest)
     return await look.page(
         "costs.html",
