@@ -52,18 +52,19 @@ _EACH = ", ".join(f"SUM(CASE WHEN part = '{part}' THEN cost ELSE 0 END) AS {part
 _SUMS = f"""
 SELECT named, currency, CAST(SUM(calls) AS BIGINT), CAST(SUM(cost) AS BIGINT) AS cost, {_OF_PARTS} FROM (
   SELECT {{}} AS named, currency, MAX(calls) AS calls, SUM(cost) AS cost, {_EACH} FROM {{}}
-  WHERE tenant = ? AND day >= ? AND day < ? {{}} GROUP BY day, tool, caller, currency, {{}}
+  WHERE tenant = ? AND day >= ? AND day < ? {{}} GROUP BY {{}}
 ) AS each_ GROUP BY named, currency ORDER BY 4 DESC, named, currency LIMIT ?
 """  # noqa: S608
+_CALLS = "day, tool, caller, currency"
 _SUMS_OF: Mapping[Group, tuple[str, str]] = {
-    "task": ("task", "task"),
-    "tool": ("tool", "tool"),
-    "caller": ("caller", "tool"),
-    "day": ("day", "tool"),
-    "part": ("part", "part"),
-    "tenant": ("tenant", "tenant"),
+    "task": ("task", "day, task, tool, caller, currency"),
+    "tool": ("tool", _CALLS),
+    "caller": ("caller", _CALLS),
+    "day": ("day", _CALLS),
+    "part": ("part", f"{_CALLS}, part"),
+    "tenant": ("tenant", f"tenant, {_CALLS}"),
 }
-"""The column they are named after, and what else keeps rows apart."""
+"""The column they are named after, and what keeps calls apart, in the order of the key: nothing is sorted."""
 
 
 class SqlSigns:

@@ -88,7 +88,7 @@ CREATE TABLE spending (
   currency  text COLLATE "C" NOT NULL,
   calls     bigint NOT NULL,
   cost      bigint NOT NULL,                      -- in millionths
-  PRIMARY KEY (tenant, day, task, tool, caller, part, currency)
+  PRIMARY KEY (tenant, day, task, tool, caller, currency, part)
 );
 
 -- The same without tasks, of which there are many more than of anything else.
@@ -101,7 +101,7 @@ CREATE TABLE spending_day (
   currency  text COLLATE "C" NOT NULL,
   calls     bigint NOT NULL,
   cost      bigint NOT NULL,
-  PRIMARY KEY (tenant, day, tool, caller, part, currency)
+  PRIMARY KEY (tenant, day, tool, caller, currency, part)
 );
 
 CREATE TABLE view_mark (

@@ -88,7 +88,7 @@ CREATE TABLE spending (
   currency  TEXT NOT NULL,
   calls     INTEGER NOT NULL,
   cost      INTEGER NOT NULL,                   -- in millionths
-  PRIMARY KEY (tenant, day, task, tool, caller, part, currency)
+  PRIMARY KEY (tenant, day, task, tool, caller, currency, part)
 ) STRICT, WITHOUT ROWID;
 
 -- The same without tasks, of which there are many more than of anything else.
@@ -101,7 +101,7 @@ CREATE TABLE spending_day (
   currency  TEXT NOT NULL,
   calls     INTEGER NOT NULL,
   cost      INTEGER NOT NULL,
-  PRIMARY KEY (tenant, day, tool, caller, part, currency)
+  PRIMARY KEY (tenant, day, tool, caller, currency, part)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE view_mark (
