@@ -44,12 +44,14 @@ from holdfast.identity.subject import Subjects
 from holdfast.model.contract import CHAINS
 from holdfast.model.limits import micros
 from holdfast.model.strict_json import Limits
+from holdfast.policy.served import Served
 from holdfast.ports import Access as KeptAccess
 from holdfast.ports import Alerts as KeptAlerts
 from holdfast.ports import (
     Approvals,
     Audit,
     Bundles,
+    Catalog,
     Clock,
     Controls,
     Ids,
@@ -64,6 +66,7 @@ from holdfast.ports import (
     Secrets,
     Sessions,
     Signs,
+    Telemetry,
     Upstream,
 )
 from holdfast.ports import Views as KeptViews
@@ -239,38 +242,7 @@ def assemble(
         build = policies.builder(config, catalog, ids, who.roles_of)
         policy = served = policies.served(config, store.bundles, ids, build)
     watching = Watching(config.telemetry, clock, store.secrets)
-    ports = Ports(
-        catalog=catalog,
-        policy=policy,
-        promotion=served,
-        ledger=store.ledger,
-        approvals=store.approvals,
-        rules=store.rules,
-        plans=store.plans,
-        labels=store.labels,
-        controls=store.controls,
-        reader=reader,
-        secrets=store.secrets,
-        people=who,
-        ingress=TokenIngress(config.limits.ingress.rate, config.limits.ingress.burst),
-        clock=clock,
-        ids=ids,
-        telemetry=watching.watch,
-        limits=Limits(
-            max_bytes=config.limits.body_bytes,
-            max_depth=config.limits.depth,
-            max_string=config.limits.string,
-            max_keys=config.limits.keys,
-        ),
-        approval_s=config.approvals.expire_s,
-        release=config.approvals.release,
-        chain=config.approvals.chain,
-        budgets=limits.budgets(config),
-        rates=limits.rates(config),
-        review_cost=micros(config.approvals.cost_per_decision),
-        base_url=config.base_url or "",
-        asked_at=f"{config.base_url or ''}{'/approvals' if config.console.enabled else '/v1/approvals'}",
-    )
+    ports = _ports(config, store, catalog, policy, served, reader, who, watching.watch, clock, ids)
     proofs = proofs or secrets.proofs(config, clock, egress, store.secrets)
     chained = ChainUpstream()
     if config.chains is not None:
@@ -327,6 +299,53 @@ def assemble(
             *_reports(offered),
             *secrets.unknown((offer.contract for offer in offered), config),
         ),
+    )
+
+
+def _ports(
+    config: Config,
+    store: Store,
+    catalog: Catalog,
+    policy: Policy,
+    served: Served | None,
+    reader: Readings,
+    who: Identity,
+    telemetry: Telemetry,
+    clock: Clock,
+    ids: Ids,
+) -> Ports:
+    """The outside world as the gates of this configuration see it."""
+    return Ports(
+        catalog=catalog,
+        policy=policy,
+        promotion=served,
+        ledger=store.ledger,
+        approvals=store.approvals,
+        rules=store.rules,
+        plans=store.plans,
+        labels=store.labels,
+        controls=store.controls,
+        reader=reader,
+        secrets=store.secrets,
+        people=who,
+        ingress=TokenIngress(config.limits.ingress.rate, config.limits.ingress.burst),
+        clock=clock,
+        ids=ids,
+        telemetry=telemetry,
+        limits=Limits(
+            max_bytes=config.limits.body_bytes,
+            max_depth=config.limits.depth,
+            max_string=config.limits.string,
+            max_keys=config.limits.keys,
+        ),
+        approval_s=config.approvals.expire_s,
+        release=config.approvals.release,
+        chain=config.approvals.chain,
+        budgets=limits.budgets(config),
+        rates=limits.rates(config),
+        review_cost=micros(config.approvals.cost_per_decision),
+        base_url=config.base_url or "",
+        asked_at=f"{config.base_url or ''}{'/approvals' if config.console.enabled else '/v1/approvals'}",
     )
 
 
