@@ -13,6 +13,7 @@ from urllib.parse import quote
 from holdfast.model.bounds import UNBOUND, Bounds
 from holdfast.model.operation import Operation, OperationRef
 from holdfast.model.peer import Peer
+from holdfast.model.sequel import Sequel
 from holdfast.model.stage import Stage
 from holdfast.model.trail import Parent, Trail
 from holdfast.model.vocabulary import Environment, Floor, KeySource, SafetyMode, ToolStatus
@@ -143,6 +144,8 @@ class Call:
     marks: list[float] = field(default_factory=list)
     """When each gate was over, then Execute, then Verify; on the clock of `started`."""
     staged: list[tuple[str, Stage]] = field(default_factory=list)
+    sequels: tuple[Sequel, ...] = ()
+    """What is written with its outcome, beside it."""
     warnings: list[str] = field(default_factory=list)
     alarms: list[str] = field(default_factory=list)
     """Security events this call raised; they go into its record."""

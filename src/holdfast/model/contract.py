@@ -136,6 +136,47 @@ class Sla(Part):
     availability: float | None = Field(default=None, gt=0, le=1)
 
 
+class Reading(Part):
+    """A call to a READ_ONLY tool. Argument strings that start with `=` are CEL."""
+
+    tool: ToolName
+    arguments: JsonObject = Field(default_factory=dict)
+
+
+class Compensation(Part):
+    tool: ToolName
+    arguments: JsonObject = Field(default_factory=dict)
+    """Strings that start with `=` are CEL over `args` and `result`."""
+
+
+class Job(Part):
+    """The tool only submits: what its answer names goes on without the call, and is asked after; EXE-6."""
+
+    id: Cel
+    """Over `args` and `result`: what the upstream calls the job."""
+    poll: Reading
+    """How it is asked after; CEL over `args`, `key` and `job`. What it answers is `state` below."""
+    done: Cel
+    """Over `state`: whether it has ended well."""
+    failed: Cel | None = None
+    """Over `state`: why it failed, or an empty text while it has not."""
+    result: Cel | None = None
+    """Over `state`: what the tool answers then; without it, all of `state`."""
+    progress: Cel | None = None
+    """Over `state`: how far it is, from 0 to 1."""
+    ends_in_s: Cel | None = None
+    """Over `state`: in how many seconds it is expected to end."""
+    cancel: Compensation | None = None
+    """What stops it; CEL over `args`, `key` and `job`."""
+    callback: str | None = None
+    """The argument of the tool that takes an address to call when there is news."""
+    every_s: float = Field(default=defaults.POLL_S, gt=0)
+    """Before the first look; doubled each time."""
+    slowest_s: float = Field(default=defaults.POLL_CAP_S, gt=0)
+    max_wait_s: float = Field(default=defaults.JOB_WAIT_S, gt=0)
+    """Then it is cancelled."""
+
+
 class Runtime(Part):
     timeout_class: TimeoutClass = TimeoutClass.STANDARD
     timeout_ms: int | None = Field(default=None, ge=1)
@@ -148,6 +189,8 @@ class Runtime(Part):
     cost: Cost = Cost()
     sla: Sla | None = None
     sandbox_tier: Annotated[int, Field(ge=0, le=3)] | None = None
+    job: Job | None = None
+    """What is submitted, where the answer is not yet the outcome."""
 
     @cached_property
     def timeout_s(self) -> float:
@@ -200,13 +243,6 @@ class EffectEntry(Part):
     scope: Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
 
-class Reading(Part):
-    """A call to a READ_ONLY tool. Argument strings that start with `=` are CEL."""
-
-    tool: ToolName
-    arguments: JsonObject = Field(default_factory=dict)
-
-
 class Rule(Part):
     """A predicate that must hold, and what to tell the caller when it does not."""
 
@@ -257,18 +293,24 @@ class Preview(Part):
     read: Reading | None = None
 
 
-class Compensation(Part):
-    tool: ToolName
-    arguments: JsonObject = Field(default_factory=dict)
-    """Strings that start with `=` are CEL over `args` and `result`."""
-
-
 class Verification(Part):
     """What the caller should check later, where the gateway cannot."""
 
     target: Text
     expected: JsonObject = Field(default_factory=dict)
     delay_s: int = Field(default=0, ge=0)
+
+
+class Session(Part):
+    """Its part in a session that the upstream keeps open: what is done there counts once it is committed; EXE-8."""
+
+    name: Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")]
+    """Tools of one namespace that say the same name belong together."""
+    role: Literal["begin", "step", "commit", "rollback"]
+    handle: Cel
+    """Of `begin`: CEL over `result`, what the upstream calls the session. Else the argument that takes it."""
+    idle_s: float = Field(default=defaults.SESSION_IDLE_S, gt=0)
+    """Of `begin`: one that nobody works in for so long is rolled back."""
 
 
 class Transactional(Part):
@@ -281,6 +323,7 @@ class Transactional(Part):
     probe: Probe | None = None
     postconditions: tuple[Postcondition, ...] = ()
     verification: Verification | None = None
+    session: Session | None = None
     composed: bool = False
     """It does nothing but call other tools, and people are asked about each of those; only for chains."""
 
@@ -321,6 +364,14 @@ class ErrorContract(Part):
     rules: tuple[ErrorRule, ...] = ()
 
 
+_LATER = (
+    ("security", "credentials"),
+    ("security", "labels"),
+    ("transactional", "composed"),
+    ("transactional", "session"),
+    ("runtime", "job"),
+)
+"""Words that digests are older than: who does not say them has the digest of before."""
 _LIFE = {"status", "deprecated_on", "sunset_on", "successor", "migration_guide", "migration"}
 
 
@@ -363,14 +414,11 @@ class Contract(Part):
         tool must not turn the replay of an old key into a mismatch.
         """
         said = self.model_dump(mode="json", exclude={"identity": _LIFE})
-        if not self.security.credentials:  # digests are older than this word
-            del said["security"]["credentials"]
-        if not self.security.labels:
-            del said["security"]["labels"]
         if not self.runtime.cost.parts:
             del said["runtime"]["cost"]["parts"]
-        if not self.transactional.composed:
-            del said["transactional"]["composed"]
+        for section, word in _LATER:
+            if not said[section][word]:
+                del said[section][word]
         return digest(said)
 
     @cached_property

@@ -34,6 +34,15 @@ LONG_RUNNING_S = _figure("long_running_s", 300.0, "s", "timeout class `long_runn
 ASYNC_S = _figure(
     "async_s", 86_400.0, "s", "timeout class `async`: submit and poll; the longest a job is waited for"
 )
+POLL_S = _figure("poll_s", 1.0, "s", "before a job is first asked after; doubled each time")
+POLL_CAP_S = _figure("poll_cap_s", 60.0, "s", "longest pause between two looks at a job")
+JOB_WAIT_S = _figure("job_wait_s", 86_400.0, "s", "longest a job is waited for; then it is cancelled")
+SESSION_IDLE_S = _figure(
+    "session_idle_s", 300.0, "s", "a session at an upstream that nobody works in for so long is rolled back"
+)
+FALLBACK_CONFIDENCE = _figure(
+    "fallback_confidence", 0.1, "", "confidence that an answer loses with each level of its fallback"
+)
 BREAKER_FAILURES = _figure(
     "breaker_failures", 5, "failures", "a breaker opens after this many failures in its window"
 )

@@ -24,6 +24,10 @@ TABLES = (
     "chain_run",
     "chain_line",
     "chain_evidence",
+    "capability_level",
+    "job",
+    "upstream_session",
+    "upstream_session_line",
     "record",
     "chain_head",
     "tree_leaf",
@@ -45,5 +49,6 @@ LEFT_OUT = (
     "telling",
     "console_session",
     "chain_slot",
+    "effect_lock",
 )
 """Made again from the records, found again, or nobody's any more when a backup is put back."""

@@ -7,6 +7,7 @@ wait for no writer.
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from holdfast.model import defaults
 from holdfast.model.attendance import Attendance
@@ -15,6 +16,7 @@ from holdfast.model.errors import Code, StoreError
 from holdfast.model.limits import Account, Amount
 from holdfast.model.observation import Observation
 from holdfast.model.operation import Operation, OperationRef
+from holdfast.model.sequel import Sequel, SessionMoved
 from holdfast.model.stage import RESTS_ON, approval_of
 from holdfast.model.vocabulary import KeySource, State
 from holdfast.ports import Begun, Clock, Denied, Secrets, Settlement, Taken
@@ -180,7 +182,8 @@ class SqlLedger:
         commitment = self._secrets.commitment(tenant, raw)
         body = outcome_body(call, at.wall, observation, observation.code, commitment, state)
         gained = self._gained(call, observation) if call.tool.contract.labels else ()
-        told = Told(call.id, body, tuple(call.alarms), principal.user, gained)
+        sequels = tuple([self._sealed(tenant, one) for one in call.sequels]) if call.sequels else ()
+        told = Told(call.id, body, tuple(call.alarms), principal.user, gained, sequels, self._workers.id)
         budget = self._measured(call, observation, state) if reserves(call) else None
         since = self._clock.monotonic() if gained else 0.0
         if operation is None:
@@ -311,6 +314,11 @@ class SqlLedger:
         return await self._writer.submit(EVERYWHERE, True, budgets.count_lost, lost, self._clock.now())
 
     # -- parts -------------------------------------------------------------------
+
+    def _sealed(self, tenant: str, sequel: Sequel) -> Sequel:
+        if isinstance(sequel, SessionMoved):
+            return sequel
+        return replace(sequel, body=self._secrets.seal(tenant, sequel.body))
 
     def _measured(self, call: Call, observation: Observation, state: State | None) -> Outcome | None:
         return measured(call, observation, state, self._clock.monotonic() - call.started)

@@ -3,11 +3,12 @@
 from typing import NamedTuple
 
 from holdfast.model.operation import OperationRef
+from holdfast.model.sequel import Sequel
 from holdfast.model.vocabulary import State
 from holdfast.records.body import act_body
 from holdfast.stores.labels import Gain
 from holdfast.stores.spending import Outcome, outcome_of
-from holdfast.stores.sql import budgets, labels, uses
+from holdfast.stores.sql import budgets, labels, sequels, uses
 from holdfast.stores.sql.engine import Transaction, Withdrawn
 
 _SET = """
@@ -100,6 +101,8 @@ class Told(NamedTuple):
     alarms: tuple[str, ...] = ()
     by: str = ""
     gained: tuple[Gain, ...] = ()  # what its caller has seen once it is told
+    sequels: tuple[Sequel, ...] = ()  # what else is written with it, sealed
+    worker: str = ""
 
 
 async def finish(transaction: Transaction, end: End, told: Told) -> tuple[bool, bool]:
@@ -112,6 +115,8 @@ async def finish(transaction: Transaction, end: End, told: Told) -> tuple[bool, 
         if end.budget is not None:
             await budgets.settle(transaction, end.ref.tenant, end.call_id, end.budget, end.at.wall)
         await _give_back(transaction, end)
+        for sequel in told.sequels:
+            await sequels.write(transaction, sequel, end.ref, end.call_id, told.worker, end.at.wall)
         _record(transaction, end, told, "outcome")
         return True, False
     # Too late: somebody settled it meanwhile, or a newer attempt has the key.
