@@ -18,6 +18,7 @@ from tests.stores.postgres.wire import Wire
 CALLS = "SELECT tenant, call_id FROM cancel ORDER BY call_id"
 MINE = "SELECT call_id FROM cancel WHERE tenant = ? AND call_id <> ?"
 SLEEPING = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep(5)%' AND wait_event = 'PgSleep'"
+WHO_ANSWERS = "SELECT pg_backend_pid()"
 _CUT_OFF = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND state = 'idle'"
 
 
@@ -51,11 +52,11 @@ async def test_a_statement_that_forgets_the_tenant_still_shows_nobody_elses_rows
     async with reading(filled, readers=readers) as reader:
         tenants = ("acme", "zeta", "nobody", "", "acme") * 4
         seen = await asyncio.gather(*(reader.all(tenant, CALLS) for tenant in tenants))
-        slow = await reader.slow("acme", CALLS)
+        slow = [await reader.slow(tenant, CALLS) for tenant in tenants]
         everywhere = await reader.all("*", CALLS)
     mine = {"acme": [("acme", "call of acme")], "zeta": [("zeta", "call of zeta")]}
     assert seen == [mine.get(tenant, []) for tenant in tenants]
-    assert slow == mine["acme"]
+    assert slow == seen
     assert everywhere == mine["acme"] + mine["zeta"]
 
 
@@ -74,6 +75,18 @@ async def test_a_reader_that_was_cut_off_connects_again(filled: str) -> None:
         assert len(await reader.all("acme", CALLS)) == 1
         cut_off(filled)
         assert await reader.all("zeta", CALLS) == [("zeta", "call of zeta")]
+
+
+@requirement("DEC-1")
+async def test_slow_questions_share_a_connection_and_find_another_when_it_was_cut_off(filled: str) -> None:
+    async with reading(filled) as reader:
+        [first] = await reader.slow("acme", WHO_ANSWERS)
+        [second] = await reader.slow("zeta", WHO_ANSWERS)
+        cut_off(filled)
+        [third] = await reader.slow("acme", WHO_ANSWERS)
+        together = await asyncio.gather(*(reader.slow("acme", WHO_ANSWERS) for _ in range(4)))
+    assert first == second != third
+    assert len({one for [one] in together}) == 4
 
 
 @requirement("DEC-1")

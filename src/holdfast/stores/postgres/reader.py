@@ -1,7 +1,7 @@
 """Rows that are committed, for one tenant at a time: the connection itself sees nobody else's (AUT-6)."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import asyncpg
@@ -9,6 +9,7 @@ import asyncpg
 from holdfast.model.errors import StoreError
 from holdfast.stores.postgres.connection import (
     AWAY_S,
+    CONNECT_S,
     LOST,
     READ_PATIENCE_S,
     Connection,
@@ -21,7 +22,10 @@ from holdfast.stores.postgres.dialect import said
 from holdfast.stores.sql.engine import Row, Values
 
 READERS = 4
-SLOW_S = "120s"
+SPARES = 2
+"""Kept for the next slow question: to open a connection takes longer than most answers."""
+SLOW_S = 120
+SLOW = {"statement_timeout": f"{SLOW_S}s"}
 
 
 @dataclass(eq=False)
@@ -43,6 +47,7 @@ class PostgresReader:
         self._url = url
         self._seats = [_Seat() for _ in range(readers)]
         self._free = list(self._seats)
+        self._spare: list[_Seat] = []
         self._turns = asyncio.Semaphore(readers)
         self._patience_s = patience_s
         self._closed = False
@@ -58,17 +63,31 @@ class PostgresReader:
                 raise StoreError(f"the store cannot be read: {describe(error)}") from error
 
     async def slow(self, tenant: str, statement: str, values: Values = ()) -> list[Row]:
-        """On a connection of its own, and with more time."""
+        """On a connection that nobody else waits for, and with more time."""
+        text, used = said(statement, values)
         try:
-            settings = {"statement_timeout": SLOW_S, "holdfast.tenant": tenant}
-            connection = await connect(self._url, settings=settings)
-            try:
-                text, used = said(statement, values)
-                rows = await connection.fetch(text, *used, timeout=130)
-            finally:
-                await hang_up(connection)
+            if self._spare:
+                try:
+                    return await self._slowly(self._spare.pop(), tenant, text, used)
+                except LOST:  # it may have been lost while it lay there
+                    pass
+            return await self._slowly(_Seat(), tenant, text, used)
         except (asyncpg.PostgresError, *LOST) as error:
             raise StoreError(f"the store cannot be read: {describe(error)}") from error
+
+    async def _slowly(self, seat: _Seat, tenant: str, statement: str, values: Values) -> list[Row]:
+        if self._closed:
+            raise StoreError("the store is closed; open it again")
+        try:
+            connection = await self._seated(seat, tenant, Patience(CONNECT_S), SLOW)
+            rows = await connection.fetch(statement, *values, timeout=SLOW_S + 10)
+        except BaseException:
+            _leave(seat)
+            raise
+        if len(self._spare) < SPARES and not self._closed:
+            self._spare.append(seat)
+        else:
+            await hang_up(connection)
         return [tuple(row) for row in rows]
 
     @property
@@ -78,7 +97,7 @@ class PostgresReader:
 
     async def close(self) -> None:
         self._closed = True
-        for seat in self._seats:
+        for seat in (*self._seats, *self._spare):
             if seat.connection is not None:
                 await hang_up(seat.connection)
 
@@ -105,10 +124,12 @@ class PostgresReader:
                 return self._free.pop(place)
         return self._free.pop(0)
 
-    async def _seated(self, seat: _Seat, tenant: str, patience: Patience) -> Connection:
+    async def _seated(
+        self, seat: _Seat, tenant: str, patience: Patience, settings: Mapping[str, str] | None = None
+    ) -> Connection:
         if seat.connection is None or seat.connection.is_closed():
             seat.tenant = None
-            seat.connection = await connect(self._url, max(patience.left, 0.1))
+            seat.connection = await connect(self._url, max(patience.left, 0.1), settings)
         if seat.tenant != tenant:
             seat.tenant = None
             await seat.connection.execute("SELECT set_config('holdfast.tenant', $1, false)", tenant)
