@@ -33,7 +33,8 @@ class Keyboard:
     async def key(self, within_s: float) -> str | None:
         """None when nobody pressed one for so long."""
         try:
-            return await asyncio.wait_for(self._pressed.get(), within_s)
+            async with asyncio.timeout(within_s):  # `wait_for` may lose a ctrl-c that comes with a key
+                return await self._pressed.get()
         except TimeoutError:
             return None
 
