@@ -21,14 +21,16 @@ install: $(INSTALLED)  ## make .venv with the holdfast command, exactly as locke
 # An environment whose Python is gone or too old is made anew; a good one is brought in line with the lock.
 $(INSTALLED): pyproject.toml requirements.lock .ci/uv
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || .ci/uv venv --quiet --clear .venv
-	.ci/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	.ci/uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.lock
 	.ci/uv pip install --quiet --python $(BIN)/python --no-deps --editable . --editable ./faults
 	@touch $@
 
 run: install  ## serve the demo (CONFIG=file serves another)
 	$(BIN)/holdfast serve --config $(CONFIG)
 
+# The tests start some hundreds of processes: each would compile what it imports where nothing may write bytecode.
 test: install  ## run the tests (PYTEST_ARGS="-k claim" chooses)
+	$(BIN)/python -m compileall -q src faults/src tests
 	$(BIN)/python -m pytest -n 3 --dist worksteal $(PYTEST_ARGS)
 
 check: install  ## format, lint, types, import rules

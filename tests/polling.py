@@ -1,6 +1,7 @@
 """Waiting for what another process does in its own time, and tells nobody."""
 
 import asyncio
+import time
 from collections.abc import Callable
 
 FELT_S = 20.0
@@ -18,3 +19,8 @@ async def until(happened: Callable[[], bool]) -> None:
 async def pause() -> None:
     """Before looking again at something whose look costs a trip."""
     await asyncio.sleep(SELDOM_S)
+
+
+def rest() -> None:
+    """The same in a thread: who looks all the time takes the processor from whom it waits for."""
+    time.sleep(SELDOM_S)

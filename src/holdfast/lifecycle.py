@@ -9,6 +9,8 @@ import logging
 from math import inf
 
 from holdfast import settlement
+from holdfast.execution.job import concluded, submitting
+from holdfast.execution.job import judged as job_judged
 from holdfast.execution.late import settle_late, write_later
 from holdfast.execution.observe import observe
 from holdfast.execution.preview import preview
@@ -16,6 +18,7 @@ from holdfast.execution.result import Broke
 from holdfast.execution.run import remember, run
 from holdfast.execution.runtime import Runtime
 from holdfast.execution.unrun import held, refused
+from holdfast.execution.upstream_session import accounted, seated
 from holdfast.execution.verify import Judged, verify
 from holdfast.gates.approval import approval
 from holdfast.gates.arguments import arguments
@@ -31,14 +34,17 @@ from holdfast.model.call import Call, Proposal
 from holdfast.model.current import not_to_be_shown, serving
 from holdfast.model.errors import Code, StoreError
 from holdfast.model.holders import brought
+from holdfast.model.messages import STORE_AWAY
 from holdfast.model.observation import Observation, Status
 from holdfast.model.redaction import explained
+from holdfast.model.sequel import SessionMoved
 from holdfast.model.steps import STEPS
-from holdfast.model.verdict import PASS, Hold, Pass, Refusal, Replay, Verdict
+from holdfast.model.upstream_session import SessionState
+from holdfast.model.verdict import PASS, Hold, Pass, Refusal, Replay, Verdict, Waited
 from holdfast.model.vocabulary import State
 from holdfast.ports import Gate, Ports
 
-__all__ = ["GATES", "PHASES", "act", "admit", "live", "receive", "recorded", "refused"]
+__all__ = ["GATES", "PHASES", "act", "admit", "concluded", "live", "receive", "recorded", "refused"]
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +98,8 @@ async def live(call: Call, ports: Ports, runtime: Runtime, gates: tuple[Gate, ..
 async def _live(call: Call, ports: Ports, runtime: Runtime, gates: tuple[Gate, ...]) -> Observation:
     """Take `call` through every gate, run it if all pass, and record what happened."""
     verdict = await admit(call, ports, gates)
+    if isinstance(verdict, Waited):
+        verdict = await _admit_in_turn(call, ports, gates)
     match verdict:
         case Pass() if call.previewing:
             return await recorded(call, await preview(call, ports), ports)
@@ -125,10 +133,33 @@ async def admit(call: Call, ports: Ports, gates: tuple[Gate, ...]) -> Verdict:
     return PASS
 
 
+async def _admit_in_turn(call: Call, ports: Ports, gates: tuple[Gate, ...]) -> Verdict:
+    """As often as it takes: another process may be faster."""
+    try:
+        while isinstance(verdict := await _admit_again(call, ports, gates), Waited):
+            """It is still the first in its line."""
+        return verdict
+    finally:
+        ports.line.leave(call.nonce)
+
+
+async def _admit_again(call: Call, ports: Ports, gates: tuple[Gate, ...]) -> Verdict:
+    """What a call is to change was changed meanwhile: it looks again, and takes what it needs anew; EXE-7."""
+    first = gates.index(state) if state in gates else 0
+    asked, before = {gate.__name__ for gate in gates[first:]}, call.marks[first:-1]
+    call.staged = [one for one in call.staged if one[0] not in asked]
+    del call.verdicts[first:], call.marks[first:]
+    verdict = await admit(call, ports, gates[first:-1])
+    if verdict is not PASS:
+        return verdict
+    call.marks[first:] = before  # it was the claim that took the time
+    return await admit(call, ports, gates[-1:])
+
+
 def _shut(name: str, call: Call, error: Exception) -> Refusal:
     if isinstance(error, StoreError):
         log.error("call %s: gate %s: %s", call.id, name, error)
-        return Refusal(Code.RESOURCE_EXHAUSTED, "the store cannot be used right now; nothing ran")
+        return Refusal(Code.RESOURCE_EXHAUSTED, f"{STORE_AWAY}; nothing ran")
     log.error("call %s: gate %s broke\n%s", call.id, name, explained(error, not_to_be_shown()))
     return Refusal(Code.INTERNAL, f"gate {name!r} broke, so nothing ran; the operator's log says why")
 
@@ -136,13 +167,19 @@ def _shut(name: str, call: Call, error: Exception) -> Refusal:
 async def act(call: Call, ports: Ports, runtime: Runtime) -> Observation:
     """The claim is ours: run, verify, and make the outcome durable before telling anyone."""
     try:
+        if call.tool.job is not None:
+            submitting(call, ports)
+        if call.seat is not None:
+            seated(call)
         result = await run(call, runtime)
         call.marks.append(ports.clock.monotonic())
-        judged = await verify(call, result, ports)
+        judged = await (verify if call.tool.job is None else job_judged)(call, result, ports)
         call.marks.append(ports.clock.monotonic())
     except Exception as error:  # whatever went wrong in here, a write may have happened
         log.error("call %s: execution broke\n%s", call.id, explained(error, not_to_be_shown()))
         return await finished(call, _broke_inside(call), ports, runtime)
+    if call.tool.session is not None:
+        judged = accounted(call, judged, result, ports)
     if judged.status is Status.DONE:
         remember(call, judged, runtime)
     if isinstance(result, Broke) and result.late is not None:
@@ -162,9 +199,42 @@ async def finished(call: Call, judged: Judged, ports: Ports, runtime: Runtime) -
         return observe(call, _unwritten(call), ports)
     call.recorded = True
     if ours or call.operation is None:
+        if call.tool.job is not None and observation.pending is not None:
+            return await _awaited(call, observation, ports)
+        if call.sequels and call.tool.session is not None:
+            return await _rolled_back(call, observation, ports)
         return await _probed(call, observation, ports)
     now = await ports.ledger.find(call.operation.ref)  # somebody settled it while we were away
     return settlement.current(now or call.operation)
+
+
+async def _awaited(call: Call, observation: Observation, ports: Ports) -> Observation:
+    """What was submitted may end while its caller still waits; EXE-6."""
+    if ports.jobs is None or call.operation is None:
+        return observation
+    call.so_far = observation
+    try:
+        claimed = await ports.ledger.find(call.operation.ref) or call.operation
+        seconds = settlement.patience(call, ports)
+        return await ports.jobs.told(await ports.jobs.wait(claimed, seconds, call.proposal.peer))
+    except StoreError as error:
+        log.error("call %s: its job goes on, and cannot be looked at now: %s", call.id, error)
+        return observation
+
+
+async def _rolled_back(call: Call, observation: Observation, ports: Ports) -> Observation:
+    """What cannot be trusted is not left to be committed; EXE-8."""
+    last = call.sequels[-1]
+    if not isinstance(last, SessionMoved) or last.state != SessionState.ROLLING_BACK:
+        return await _probed(call, observation, ports)
+    if ports.session_ending is None:
+        return observation
+    try:
+        done = await ports.session_ending.roll_back(call.principal.tenant, last.id, last.why)
+        return await settlement.after_rollback(call, observation, ports) if done else observation
+    except StoreError as error:
+        log.error("call %s: its session could not be rolled back yet: %s", call.id, error)
+        return observation
 
 
 async def _probed(call: Call, observation: Observation, ports: Ports) -> Observation:
@@ -195,7 +265,7 @@ async def recorded(
     except StoreError as error:
         log.error("call %s: its refusal could not be recorded: %s", call.id, error)
         if brought(call, observation):  # what nobody can remember is not told
-            unwritten = Refusal(Code.RESOURCE_EXHAUSTED, "the store cannot be used right now; ask again")
+            unwritten = Refusal(Code.RESOURCE_EXHAUSTED, f"{STORE_AWAY}; ask again")
             observation = refused(call, unwritten, ports)
     return observation
 
@@ -209,7 +279,7 @@ def _broke_inside(call: Call) -> Judged:
 
 def _unwritten(call: Call) -> Judged:
     """The effect may have happened and could not be written down; AUD-5."""
-    text = "the store could not take the outcome; ask again with the same key"
+    text = f"{STORE_AWAY}, so the outcome is not written; ask again with the same key"
     if call.writes:
         return Judged(status=Status.UNKNOWN, state=State.UNKNOWN, code=Code.OUTCOME_UNKNOWN, message=text)
     return Judged(status=Status.FAILED, state=State.NO_EFFECT, code=Code.RESOURCE_EXHAUSTED, message=text)

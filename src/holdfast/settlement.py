@@ -13,6 +13,7 @@ looks for the work of dead workers. The rules (IDM-4, IDM-5):
 """
 
 import logging
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -24,17 +25,22 @@ from holdfast.model.call import Call
 from holdfast.model.current import Stored, serving
 from holdfast.model.errors import NO_REMEDY, Code, remedy
 from holdfast.model.expression import ExpressionError
+from holdfast.model.job import Look, look
 from holdfast.model.keys import upstream_key
 from holdfast.model.masking import masked
 from holdfast.model.observation import Observation, Outcome, Status
 from holdfast.model.operation import Operation
 from holdfast.model.redaction import differences, withheld
-from holdfast.model.tool import Probe, Tool
+from holdfast.model.tool import InSession, Job, Probe, Tool
+from holdfast.model.upstream_session import SessionState, session_id
 from holdfast.model.verdict import PASS, Refusal, Replay, Verdict
 from holdfast.model.vocabulary import KeySource, Rung, State, Strength
 from holdfast.ports import Ports, Settlement
 
 log = logging.getLogger(__name__)
+
+_DOUBT = re.compile("; (?:the|its) effect may or may not")
+"""What is said of an effect while nobody knows, and not said any more once somebody does."""
 
 
 async def answer(call: Call, earlier: Operation, ports: Ports) -> Verdict:
@@ -50,8 +56,8 @@ async def answer(call: Call, earlier: Operation, ports: Ports) -> Verdict:
             "use a new key for a new operation",
         )
     if earlier.state.running and not earlier.orphaned:
-        patience = min(call.deadline - ports.clock.monotonic(), defaults.DUPLICATE_WAIT_S)
-        earlier = await ports.ledger.wait(earlier, max(patience, 0.0))
+        seconds = min(call.deadline - ports.clock.monotonic(), defaults.DUPLICATE_WAIT_S)
+        earlier = await ports.ledger.wait(earlier, max(seconds, 0.0))
         if earlier.state.running and not earlier.orphaned:
             again = "in the same way" if call.unnamed else "with the same key"
             return Refusal(
@@ -60,9 +66,20 @@ async def answer(call: Call, earlier: Operation, ports: Ports) -> Verdict:
                 f"ask again {again}",
                 retry_after_ms=1_000,
             )
+    if call.tool.job is not None and ports.jobs is not None and ongoing(earlier) is not None:
+        earlier = await ports.jobs.wait(earlier, patience(call, ports), call.proposal.peer)
+        if ongoing(earlier) is not None:  # not to be submitted again, whatever the upstream makes of keys
+            return _replay(call, await ports.jobs.told(earlier))
     if earlier.state.running or earlier.state is State.UNKNOWN:
         earlier = await settle(earlier, call.tool, ports)
     return _settled_answer(call, earlier)
+
+
+def patience(call: Call, ports: Ports) -> float:
+    """How long whoever calls waits for what goes on: as long as they say, and not without end."""
+    asked = call.proposal.deadline_ms
+    limit = defaults.JOB_CALLER_S if asked is None else min(asked / 1000, defaults.ASYNC_S)
+    return max(limit - (ports.clock.monotonic() - call.started), 0.0)
 
 
 def _settled_answer(call: Call, earlier: Operation) -> Verdict:
@@ -78,7 +95,7 @@ def _settled_answer(call: Call, earlier: Operation) -> Verdict:
             Code.KEY_EXPIRED,
             f"call {earlier.call_id!r} ({earlier.state.value}) had this key; its answer is no longer kept",
         )
-    return _replay(call, Observation.from_json(earlier.observation))
+    return _replay(call, _kept(earlier, earlier.observation))
 
 
 def _replay(call: Call, observation: Observation) -> Replay:
@@ -94,21 +111,51 @@ def _replay(call: Call, observation: Observation) -> Replay:
     return Replay(observation)
 
 
+def ongoing(operation: Operation) -> Observation | None:
+    """What was told of an operation that goes on without its call: a job, or a run."""
+    if operation.state is not State.UNKNOWN or operation.observation is None:
+        return None
+    told = Observation.from_json(operation.observation)
+    return told if told.pending is not None else None
+
+
 def current(operation: Operation) -> Observation:
     """The operation as the ledger knows it now."""
+    if (told := ongoing(operation)) is not None:
+        return told
     if operation.state in (State.UNKNOWN, State.CLAIMED, State.DISPATCHED) or operation.observation is None:
         return unknown(operation)
-    return Observation.from_json(operation.observation)
+    return _kept(operation, operation.observation)
+
+
+def _kept(operation: Operation, raw: bytes) -> Observation:
+    """The answer as it was told, unless what it told of was taken back since."""
+    told = Observation.from_json(raw)
+    if operation.state is not State.COMPENSATED or told.status is not Status.DONE:
+        return told
+    code = Code.CANCELLED
+    return replace(
+        told,
+        status=Status.FAILED,
+        code=code,
+        message=operation.note,
+        remedy=remedy(code),
+        data=None,
+        native=None,
+        mutations=(),
+    )
 
 
 async def settle(operation: Operation, tool: Tool, ports: Ports) -> Operation:
     """Find out what can be found out now; returns the operation as it is afterwards."""
     if operation.state.running:
         operation = await give_up(operation, ports)
-    if operation.state is not State.UNKNOWN or tool.probe is None:
+    if operation.state is not State.UNKNOWN or (tool.probe is None and tool.session is None):
         return operation
-    with serving(Stored(tool, _arguments(operation))):
-        seen = await ask_probe(operation, tool.probe, ports)
+    seen = None if tool.session is None else await _ask_session(operation, tool.session, ports)
+    if seen is None and tool.probe is not None:
+        with serving(Stored(tool, _arguments(operation))):
+            seen = await ask_probe(operation, tool.probe, ports)
     if seen is None:
         return operation
     if seen.state is State.COMMITTED:
@@ -147,6 +194,68 @@ async def ask_probe(operation: Operation, probe: Probe, ports: Ports) -> Settlem
     return Settlement(state=State.NO_EFFECT, observation=_nothing(operation, note), by="probe", note=note)
 
 
+# --- sessions at upstreams --------------------------------------------------------------------
+
+
+async def _ask_session(operation: Operation, part: InSession, ports: Ports) -> Settlement | None:
+    """What was done in a session that was rolled back was not done, whatever its answer was."""
+    arguments, tenant = _arguments(operation), operation.ref.tenant
+    if ports.upstream_sessions is None or arguments is None or part.role not in ("begin", "step"):
+        return None
+    begins = part.role == "begin"
+    named = session_id(tenant, operation.call_id) if begins else str(arguments.get(part.argument))
+    session = await ports.upstream_sessions.get(tenant, named)
+    if session is None or session.state is not SessionState.ROLLED_BACK:
+        return None
+    return _rolled_back(operation, unknown(operation), named, Code.CANCELLED)
+
+
+def _rolled_back(operation: Operation, told: Observation, session: str, code: Code) -> Settlement:
+    note = f"session '{session}' was rolled back: nothing of it is left"
+    said = (told.message or operation.note).removesuffix(f"; session '{session}' is being rolled back")
+    why = _DOUBT.split(said)[0]
+    about = None if told.upstream_session is None else {**told.upstream_session, "state": "ROLLED_BACK"}
+    observation = replace(
+        told,
+        status=Status.FAILED,
+        code=code,
+        message=f"{why}; {note}; begin a new one with a new key" if why else note,
+        remedy=remedy(code),
+        upstream_session=about,
+    )
+    return Settlement(state=State.NO_EFFECT, observation=observation.to_json(), by="session", note=note)
+
+
+async def after_rollback(call: Call, told: Observation, ports: Ports) -> Observation:
+    """What is told of a call on whose account its session was rolled back."""
+    about = {**(told.upstream_session or {}), "state": SessionState.ROLLED_BACK.value}
+    part, own = call.tool.session, call.operation
+    now = None if own is None else await ports.ledger.find(own.ref)
+    if part is None or now is None or part.role not in ("begin", "step"):
+        return replace(told, upstream_session=about)
+    if now.state not in (State.UNKNOWN, State.FAILED_FINAL):
+        return current(now)
+    lost = told.code if told.code is not Code.OUTCOME_UNKNOWN else None
+    code = Code.OUTPUT_INVALID if call.misfit else lost or Code.CANCELLED
+    seen = _rolled_back(now, told, str(about.get("id", "")), code)
+    if await ports.ledger.settle(now, seen):
+        ports.telemetry.settled(now, seen)
+    return current(await _fresh(now, ports))
+
+
+# --- jobs ----------------------------------------------------------------------------------------
+
+
+async def ask_job(tenant: str, job: Job, variables: dict[str, Any], ports: Ports) -> Look | None:
+    """How far a job is; None while nobody can tell."""
+    try:
+        seen = await ports.reader.read(tenant, job.poll.tool, job.poll.arguments.fill(variables))
+        return look(job, seen.data) if seen.status is Status.DONE else None
+    except ExpressionError as error:
+        log.warning("what %s says of a job cannot be read: %s", job.poll.tool, error)
+        return None
+
+
 async def sweep(ports: Ports, limit: int = 100) -> int:
     """Settle what dead or silent workers left behind; returns how many operations moved."""
     moved = 0
@@ -160,8 +269,10 @@ async def sweep(ports: Ports, limit: int = 100) -> int:
 
 
 def _goes_on(operation: Operation, tool: Tool) -> bool:
-    """A chain that said it waits is not asked over and over: it is settled when its run ends."""
+    """What said that it goes on is not asked over and over: it is settled when its job or its run ends."""
     told = operation.state is State.UNKNOWN and operation.observation is not None
+    if told and tool.job is not None:
+        return ongoing(operation) is not None
     return told and tool.contract.transactional.composed
 
 
@@ -188,6 +299,8 @@ def unknown(operation: Operation) -> Observation:
         stored = Observation.from_json(operation.observation)
         if stored.status is Status.UNKNOWN:
             return stored
+        if stored.pending is not None:
+            return _given_up(operation, stored)
     return Observation(
         call_id=operation.call_id,
         tool=operation.ref.tool,
@@ -205,6 +318,16 @@ def unknown(operation: Operation) -> Observation:
         key=operation.ref.key,
         key_source=operation.key_source,
     )
+
+
+def _given_up(operation: Operation, told: Observation) -> Observation:
+    """What was told of something that went on, once that is no more than unknown."""
+    text = (
+        f"{operation.note or 'it went on without its call'}: the effect may or may not have happened; "
+        f"settle it: holdfast settle {operation.call_id} committed|no-effect"
+    )
+    code = Code.OUTCOME_UNKNOWN
+    return replace(told, status=Status.UNKNOWN, code=code, message=text, remedy=remedy(code), pending=None)
 
 
 def committed_by_probe(operation: Operation, data: Any) -> Observation:

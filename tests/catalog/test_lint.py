@@ -6,11 +6,13 @@ import pytest
 
 from holdfast.catalog.lint import MAX_PROPERTIES, Finding, lint
 from holdfast.model.contract import Contract
-from tests.catalog.contracts import get_order, low
+from tests.catalog.contracts import INPUT, ORDER, get_order, low
 from tests.requirements import requirement
 
 EXAMPLE = {"description": "the usual", "arguments": {"order_id": "o-1"}}
+MARKED = {**ORDER, "x-resource": "orders"}
 GOOD_FACE = {
+    "input_schema": {**INPUT, "properties": {"order_id": MARKED}},
     "description": "Add an internal tag to one order. Does not notify the customer.",
     "do_not_use_when": ["the customer asked for a refund"],
     "side_effects": "Writes an internal tag only.",
@@ -137,3 +139,15 @@ def test_arguments_inside_arguments_are_looked_at_too() -> None:
     assert rules(get_order(affordance={"input_schema": shared, "examples": [EXAMPLE]})) == {
         "secret-parameter"
     }
+
+
+@requirement("CON-4", "EXE-7")
+def test_a_change_of_nobody_knows_which_one_is_found() -> None:
+    unmarked = {**GOOD_FACE, "input_schema": INPUT}
+    [found] = lint(low(affordance=unmarked))
+    assert (found.rule, found.path) == ("unmarked-resource", "transactional.manifest")
+    assert "'x-resource: orders'" in found.message
+    whole = [{"resource": "orders", "operation": "UPDATE", "scope": "*"}]
+    made = [{"resource": "orders", "operation": "CREATE", "scope": "one"}]
+    for manifest in (whole, made):
+        assert lint(low(affordance=unmarked, transactional={"manifest": manifest})) == ()

@@ -1,9 +1,10 @@
-"""A gateway whose chains are tools, in memory or on SQLite; what steps do is counted outside."""
+"""A gateway whose chains are tools, on a store of each kind; what steps do is counted outside."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,22 @@ from starlette.applications import Starlette
 from holdfast import Effect, Floor, Undo, tool
 from holdfast.chains.engines.local import LocalEngine
 from holdfast.gateway import Gateway
+from holdfast.gateway.wiring import Adapt
 from holdfast.model.call import Principal
 from holdfast.model.observation import Observation
 from holdfast.model.vocabulary import TimeoutClass
 from holdfast.ports import Runs
 from holdfast.servers.app import build
+from holdfast.stores.keyring import root_secret
 from holdfast.stores.memory import MemoryStore
+from holdfast.stores.postgres.store import PostgresStore
 from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.system import RandomIds, SystemClock
 from holdfast.upstreams.function import FunctionUpstream
 from tests.chains.world import Outside, do, shop
 from tests.polling import FELT_S, pause
 from tests.servers.asgi import Client
+from tests.stored import place, url_of
 
 PEOPLE = {
     "ada": {"scopes": ["shop:*", "mail:*"], "trust": 90},
@@ -164,6 +169,7 @@ async def counter(
     folder: Path,
     *chains: dict[str, Any],
     tools: Callable[[Outside], list[Any]] = shop,
+    adapt: Adapt | None = None,
     **config: Any,
 ) -> AsyncIterator[Counter]:
     (folder / "chains").mkdir(exist_ok=True)
@@ -175,9 +181,15 @@ async def counter(
         store: Any = MemoryStore(clock)
         if kind == "sqlite":
             store = await stack.enter_async_context(SqliteStore(folder / "holdfast.db", clock))
+        elif kind == "postgres":
+            await stack.enter_async_context(place(kind, folder))
+            keys = partial(root_secret, folder / "holdfast.db.keys")
+            postgres = PostgresStore(url_of(kind, folder), keys, clock)
+            store = await stack.enter_async_context(postgres)
         more = [_lingering(world, "linger", **WRITE), _lingering(world, "stare", **READ)]
         upstreams = {"shop": FunctionUpstream([*tools(world), _sending(world), _losing(world), *more])}
-        gateway = Gateway.assemble(said, store, upstreams, clock=clock, ids=RandomIds(), engine=LocalEngine)
+        ports: dict[str, Any] = {"clock": clock, "ids": RandomIds(), "adapt": adapt}
+        gateway = Gateway.assemble(said, store, upstreams, engine=LocalEngine, **ports)
         stack.push_async_callback(gateway.close)
         await gateway.prepare()
         yield Counter(gateway, world, build(gateway), store.runs)

@@ -46,13 +46,33 @@ class FragileLedger:
     async def begin(self, call: Call) -> Begun | Taken | Denied:
         if call.writes:
             FUSE.reached(f"before {call.proposal.step}")
+            await BARRIER.reached("before", call)
         return await self._ledger.begin(call)
 
     async def finish(self, call: Call, observation: Observation, state: State | None) -> bool:
         ours = await self._ledger.finish(call, observation, state)
         if call.writes:
             FUSE.reached(f"after {call.proposal.step}")
+            await BARRIER.reached("after", call)
         return ours
+
+
+class Barrier:
+    """Where the first that comes by tells so, and waits for a file of that name; others go on."""
+
+    def __init__(self) -> None:
+        self.points: dict[str, Path] = {}
+
+    async def reached(self, when: str, call: Call) -> None:
+        file = self.points.pop(f"{when} {call.proposal.step}", None)
+        if file is None:
+            return
+        print(json.dumps({"held": file.name, "of": call.proposal.task}), flush=True)
+        while not file.exists():  # noqa: ASYNC110 - a file tells nobody
+            await asyncio.sleep(LOOK_S)
+
+
+BARRIER = Barrier()
 
 
 class FragileRuns:

@@ -16,16 +16,19 @@ from tests.soak.server import ROOT
 class Driver:
     """One `tests.chains.driving`; what it says is read line by line."""
 
-    def __init__(self, name: str, url: str, folder: Path, wish: dict[str, Any]) -> None:
+    def __init__(self, name: str, url: str, folder: Path, wish: dict[str, Any], tree: Path) -> None:
+        self._tree = tree
         self._command = ("-m", "tests.chains.driving", url, str(folder), json.dumps(wish))
         self._log = folder / f"{name}.log"
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
-        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        parts = (str(self._tree), str(self._tree / "src"), os.environ.get("PYTHONPATH"))
+        path = os.pathsep.join(filter(None, parts))
         with self._log.open("ab") as said:
             self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, *self._command),
+                cwd=self._tree,  # what is here is imported before everything else
                 env={**os.environ, "PYTHONPATH": path},
                 stdout=asyncio.subprocess.PIPE,
                 stderr=said,
@@ -72,8 +75,11 @@ class Driver:
 
 
 @asynccontextmanager
-async def driver(name: str, url: str, folder: Path, **wish: Any) -> AsyncIterator[Driver]:
-    it = Driver(name, url, folder, wish)
+async def driver(
+    name: str, url: str, folder: Path, *, tree: Path = ROOT, **wish: Any
+) -> AsyncIterator[Driver]:
+    """`tree`: where the build is that it runs."""
+    it = Driver(name, url, folder, wish, tree)
     await it.start()
     try:
         yield it

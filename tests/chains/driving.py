@@ -17,7 +17,7 @@ from holdfast.model import defaults
 from holdfast.model.errors import StoreError
 from holdfast.model.run import Run
 from holdfast.ports import Runs
-from tests.chains.crashing import fragile
+from tests.chains.crashing import BARRIER, fragile
 from tests.chains.orders import FUSE, acted, ann, saga, shop
 
 LEASE_S = 1.5
@@ -45,6 +45,7 @@ class BreakingRuns:
 
 async def main(url: str, folder: Path, wish: dict[str, Any]) -> None:
     FUSE.point = wish.get("point", "")
+    BARRIER.points = {point: folder / point for point in wish.get("holds", ())}
     defaults.CHAIN_LEASE_S, defaults.SWEEP_S = wish.get("lease_s", LEASE_S), SWEEP_S
     chain = saga(**wish.get("chain", {}))
     runs = BreakingRuns if wish.get("breaks") else None

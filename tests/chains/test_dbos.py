@@ -2,15 +2,17 @@
 
 import asyncio
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.chains.crashed import UNDONE
-from tests.chains.drivers import driver
-from tests.chains.orders import BAD, FIVE
+from tests.chains.drivers import Driver, driver
+from tests.chains.orders import BAD, FIVE, acted
 from tests.polling import until
+from tests.postgres_server import Postgres
 from tests.requirements import requirement
 from tests.soak.ledger import own_server
 from tests.stored import place, url_of
@@ -23,6 +25,14 @@ DONE = [("COMPLETED", list(FIVE))] * len(KEYS)
 
 def outcomes(told: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
     return [(one["state"], one["did"]) for one in told]
+
+
+def waits(held: dict[str, Any]) -> str:
+    return f"run {held['of']} waits for the store"
+
+
+def more_than(times: int, it: Driver, text: str) -> bool:
+    return it.log.count(text) > times
 
 
 @pytest.mark.soak
@@ -100,17 +110,63 @@ async def test_runs_of_a_killed_process_are_taken_over_on_postgresql(tmp_path: P
 
 @pytest.mark.soak
 @requirement("CHN-7", "SAG-1")
-async def test_a_database_that_stops_while_runs_are_taken_over_leaves_none_of_them_stuck(
+async def test_a_database_that_stops_inside_a_step_of_recovery_leaves_no_run_stuck_and_no_step_done_twice(
+    tmp_path: Path,
+) -> None:
+    holds = ["before bill", "after bill"]
+    async with asyncio.timeout(2 * PATIENCE_S), own_server(durable=False) as server:
+        url = server.url
+        async with driver("third", url, tmp_path, runs=len(KEYS)) as third:
+            await third.said("ready")
+            third.signal(signal.SIGSTOP)  # or it would take all of them
+            async with driver("first", url, tmp_path, keys=KEYS, point="after ship") as first:
+                assert await first.ended() == -signal.SIGKILL
+            async with driver("second", url, tmp_path, keys=KEYS, holds=holds) as second:
+                await restarted_inside(server, second, third, tmp_path, holds)
+                told, again = await asyncio.gather(second.runs(), third.runs())
+    assert outcomes(told) == DONE, second.log
+    assert again == told
+    assert "its runs are taken over" in second.log
+
+
+async def restarted_inside(
+    server: Postgres, second: Driver, third: Driver, folder: Path, holds: list[str]
+) -> None:
+    """The database stops while a step of a run that was taken over is held there, and starts once that step
+    has met with it.
+    """
+    for hold, did in zip(holds, (FIVE[:-1], FIVE), strict=True):
+        held = await second.said("held")
+        third.signal(signal.SIGCONT)
+        await asyncio.to_thread(server.stop_immediate)
+        assert (held["held"], acted(folder, held["of"])) == (hold, list(did))
+        met = partial(more_than, second.log.count(waits(held)), second, waits(held))
+        (folder / hold).touch()
+        await until(met)
+        await asyncio.to_thread(server.start)
+
+
+@pytest.mark.soak
+@requirement("CHN-7", "SAG-1", "IDM-4")
+async def test_a_process_that_slept_inside_a_step_of_recovery_while_another_finished_it_does_nothing_again(
     tmp_path: Path,
 ) -> None:
     async with asyncio.timeout(2 * PATIENCE_S), own_server(durable=False) as server:
-        url = server.url
-        async with driver("first", url, tmp_path, keys=KEYS, point="after ship") as first:
+        url, hold = server.url, "before ship"
+        async with driver("first", url, tmp_path, keys=KEYS, point="after charge") as first:
             assert await first.ended() == -signal.SIGKILL
-        async with driver("second", url, tmp_path, keys=KEYS) as second:
-            await second.said("ready")
-            for _ in range(2):
-                await asyncio.to_thread(server.stop_immediate)
-                await asyncio.to_thread(server.start)
-            told = await second.runs()
-    assert outcomes(told) == DONE, second.log
+        async with driver("second", url, tmp_path, runs=len(KEYS), holds=[hold]) as second:
+            held = await second.said("held")
+            second.signal(signal.SIGSTOP)
+            async with driver("third", url, tmp_path, keys=KEYS) as third:
+                for _ in KEYS:
+                    await third.said("begun")
+                await asyncio.to_thread(server.restart_immediate)
+                told = await third.runs()
+            assert outcomes(told) == DONE, third.log
+            assert "its runs are taken over" in third.log
+            (tmp_path / hold).touch()
+            second.signal(signal.SIGCONT)  # it is about to claim a step that is long done
+            again = await second.runs()
+    assert outcomes(again) == DONE, second.log
+    assert held["of"] in {one["run"] for one in told}

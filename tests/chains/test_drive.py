@@ -217,3 +217,17 @@ async def test_what_a_join_chose_stays_chosen_when_the_run_is_driven_again() -> 
         assert await shop.drive(run) is RunState.COMPLETED
         assert run.run.output == {"charge": "charge-tea"}
         assert shop.world.did == ["charge", "ship"]
+
+
+@requirement("CHN-5")
+@pytest.mark.parametrize(("most", "state"), [(1, RunState.COMPLETED), (0, RunState.COMPENSATED)])
+async def test_what_a_chain_answers_is_held_to_what_it_promises_when_it_is_there(
+    most: int, state: RunState
+) -> None:
+    promised = {"type": "object", "properties": {"price": {"type": "integer", "maximum": most}}}
+    async with shopping() as shop:
+        said = {"output": {"price": "=look.price"}, "output_schema": promised, "saga": True}
+        run = await shop.begin(do("reserve"), do("look"), **said)
+        assert await shop.drive(run) is state, run.run.why
+        assert shop.world.did[2:] == ([] if state is RunState.COMPLETED else ["unreserve"])
+        assert ("at '/price'" in run.run.why) is (state is RunState.COMPENSATED)

@@ -16,7 +16,8 @@ from holdfast.model.contract import Contract
 from holdfast.model.errors import Code, NoEffect
 from holdfast.model.observation import Observation
 from holdfast.model.run import Line, Run, RunState
-from holdfast.ports import Journal, Runs
+from holdfast.model.upstream_session import SessionState
+from holdfast.ports import Journal, Runs, partner
 from holdfast.records.chain import Chain
 from holdfast.stores.memory.runs import MemoryRuns
 from holdfast.stores.memory.shelf import Shelf
@@ -140,12 +141,29 @@ class GatewayCalls:
         return None if found is None else found.tool.contract
 
     async def call(
-        self, tool: str, arguments: Mapping[str, Any], *, key: str, step: str, deadline_s: float | None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        key: str,
+        step: str,
+        deadline_s: float | None,
+        after: Sequence[str] = (),
     ) -> Observation:
         return await self._gateway.call(tool, arguments, principal=self._by, key=key)
 
     async def became(self, key: str, tool: str) -> Observation | None:
         return None
+
+    async def arguments_of(self, key: str, tool: str) -> Any:
+        return None
+
+    def partner(self, namespace: str, session: str, role: str) -> Contract | None:
+        return partner(self._gateway.tools(self._by), namespace, session, role)
+
+    async def roll_back(self, session_id: str, why: str) -> SessionState | None:
+        await self._gateway.upstream_sessions.roll_back(self._by.tenant, session_id, why)
+        return (await self._gateway.upstream_sessions.look(self._by, session_id)).session.state
 
     async def stop(self, key: str, tool: str) -> None:
         self.stopped.append(tool)
@@ -230,9 +248,9 @@ class Shop:
 
 
 @asynccontextmanager
-async def shopping() -> AsyncIterator[Shop]:
+async def shopping(*more: Any) -> AsyncIterator[Shop]:
     world, clock = Outside(), ManualClock()
-    async with opened(*shop(world), namespace="shop", clock=clock) as gateway:
+    async with opened(*shop(world), *more, namespace="shop", clock=clock) as gateway:
         yield Shop(gateway, world, clock, MemoryRuns(Shelf(Chain("tests")), clock))
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.cli.conftest import environment
+from tests.polling import rest
 
 CONFIG = """
 upstreams:
@@ -35,6 +36,7 @@ class Crew:
             self.until("serves")
         while "mcp " not in self.said:  # of a server without workers, which logs nothing
             assert process.poll() is None, self.rest()
+            rest()
         self.address = urlsplit(re.findall(r"http://\S+", self.said)[0]).netloc
 
     @property
@@ -83,6 +85,7 @@ class Crew:
         while True:
             try:
                 socket.create_connection((host, int(port))).close()
+                rest()
             except ConnectionRefusedError:
                 return
             except ConnectionResetError:  # it was in the queue when the last listener went

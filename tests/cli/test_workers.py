@@ -13,6 +13,7 @@ import pytest
 from tests.cli.conftest import Holdfast
 from tests.cli.crew import CONFIG, Gate, crew
 from tests.cli.desk_tools import effects
+from tests.polling import rest
 from tests.requirements import requirement
 
 EITHER = pytest.mark.parametrize("workers", [None, 2], ids=["alone", "two workers"])
@@ -113,7 +114,7 @@ def test_a_load_balancer_is_told_before_connections_are_refused(gate: Gate) -> N
     with crew("--notice", "3600") as one:
         one.process.send_signal(signal.SIGTERM)
         while (answered := one.ask("GET", "/ready"))[0] == 200:
-            pass
+            rest()
         status, said = answered
         assert (status, said["ready"], said["draining"], said["store"]) == (503, False, True, "ok")
         assert one.ask("GET", "/health")[0] == 200
@@ -146,7 +147,7 @@ def test_what_a_killed_worker_left_is_settled_by_the_others(gate: Gate) -> None:
             calling.result(60)
         one.until("serves")
         while (seen := one.call("move_ticket", 1, "k1"))[1]["code"] == "KEY_IN_USE":
-            pass
+            rest()
         assert seen[1]["status"] == "unknown"
     assert effects() == []
 

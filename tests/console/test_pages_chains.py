@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from holdfast import Effect, NoEffect, Undo, tool
+from holdfast import Effect, Floor, NoEffect, Undo, tool
 from holdfast.chains.reading import read
 from holdfast.model.run import RunState
 from holdfast.servers.app import build
 from holdfast.servers.console.graph import graph
+from tests.chains.books import add, books, transaction
 from tests.chains.desk import Office, office
+from tests.chains.guessing import Guesser, choice
 from tests.chains.world import do
 from tests.console.asking import Page
 from tests.console.office import HOSTILE, cells, harmless
@@ -45,7 +47,7 @@ async def test_a_run_that_was_done_shows_its_steps_its_calls_and_its_answer() ->
         assert cells(page, "State") == ["done", "done"]
         assert all(call.startswith("call_") for call in cells(page, "Call"))
         assert "charge-tea" in text(page)
-        assert "hx-trigger" not in page.body.decode()  # it is over: nothing more will come
+        assert "hx-sse:connect" not in page.body.decode()  # it is over: nothing more will come
         call = cells(page, "Call")[0]
         assert (await ada.get(f"/calls/{call}")).status == 200
 
@@ -63,9 +65,7 @@ async def test_a_run_that_could_not_be_taken_back_is_resumed_by_an_operator_with
         assert "Step pack failed with DEPENDENCY_UNAVAILABLE" in text(page)
         assert boxes(page) == ["box done", "undo failed", "box done", "undo undone", "box failed"]
         assert cells(page, "State")[-1] == "taken back"
-        assert 'hx-trigger="every 2s"' in page.body.decode()
-        piece = await ola.get(f"/chains/{run.id}", **{"hx-request": "true"})
-        assert "<html" not in piece.body.decode()
+        assert f'hx-sse:connect="/chains/{run.id}/events?mark=' in page.body.decode()
         assert "Resume" not in text(await ada.get(f"/chains/{run.id}"))
         assert (await ada.post(f"/chains/{run.id}/resume")).status == 403
         assert (await ola.post(f"/chains/{run.id}/resume", {"csrf": "other"})).status == 403
@@ -96,6 +96,91 @@ async def test_an_operator_abandons_a_run_with_a_note_and_a_run_that_is_over_is_
         assert "&lt;b&gt;by phone" in page.body.decode()
         assert (await ada.post(f"/chains/{run.id}/cancel")).status == 409
         assert (await ola.get("/chains/run_nothing")).status == 404
+
+
+@requirement("CHN-2", "PPL-4")
+async def test_a_choice_that_no_tool_was_sure_of_is_made_by_a_button() -> None:
+    guesser = Guesser()
+    guesser.answer = {"choice": "pack", "confidence": 0.2, "note": HOSTILE}
+    async with office(guesser.tool()) as here:
+        run = await here.run(do("reserve"), choice(), do("ship"))
+        ola, eve = await browser(here, "ola"), await browser(here, "eve")
+        page = await ola.get(f"/chains/{run.id}")
+        assert harmless(page)
+        assert "It waits for your choice" in text(page)
+        assert [one["value"] for one in Page(page).all("button") if one.get("name") == "case"] == [
+            "charge",
+            "pack",
+        ]
+        assert boxes(page) == ["box done", "box waiting", "box open", "box open", "box open"]
+        path = f"/chains/{run.id}/choose"
+        assert (await eve.post(path, {"step": "guess", "case": "pack"})).status == 404
+        assert (await ola.post(path, {"step": "guess", "case": "burn"})).status == 404
+        done = await ola.post(path, {"step": "guess", "case": "charge"})
+        assert done.headers["location"] == f"/chains/{run.id}?done=chosen"
+        await here.waited(here.ola, run.id)
+        page = await ola.get(f"/chains/{run.id}")
+        assert harmless(page)
+        assert cells(page, "Step") == ["reserve", "guess", "guess", "charge", "ship"]
+        assert "'charge', as 'ola' chose" in text(page)
+
+
+@requirement("CHN-2", "CHN-3", "PPL-4")
+async def test_a_run_that_waits_for_a_choice_and_for_an_approval_shows_both() -> None:
+    guesser = Guesser()
+    guesser.answer = {"choice": "pack", "confidence": 0.2}
+
+    @tool(
+        effect=Effect.LOW_RISK_INTERNAL,
+        floor=Floor.OPERATOR,
+        undo=Undo.EXACT,
+        scopes=["shop:write"],
+        manifest=[("contract", "UPDATE", "one")],
+        idempotency="none",
+        compensation={"tool": "unreserve", "arguments": {"id": "=result"}},
+    )
+    async def sign(item: str) -> str:
+        """Sign for it.
+
+        Args:
+            item: what for
+        """
+        return item
+
+    async with office(guesser.tool(), sign) as here:
+        run = await here.run({"parallel": [[do("sign")], [choice()]]})
+        assert run.stuck  # nobody is to miss that a person is needed
+        ola = await browser(here, "ola")
+        page = await ola.get(f"/chains/{run.id}")
+        assert harmless(page)
+        links = [one.get("href", "") for one in Page(page).all("a")]
+        assert [link for link in links if link.startswith("/approvals/")] == [f"/approvals/{run.waits_on}"]
+        assert [one["value"] for one in Page(page).all("button") if one.get("name") == "case"] == [
+            "charge",
+            "pack",
+        ]
+        await here.gateway.decide(here.ola, run.waits_on, True)
+        await here.driven(here.gateway.tidy())
+        rest = await here.driven(here.gateway.chains.wait(here.ola, run.id, 600.0, run.round))
+        assert (rest.stuck, rest.waits_on) == (True, "")
+        await here.gateway.chains.choices.choose(here.ola, run.id, "guess", "pack")
+        assert (await here.waited(here.ola, run.id)).state is RunState.COMPLETED
+
+
+@requirement("CHN-5", "PPL-4")
+async def test_a_transaction_that_was_rolled_back_shows_its_steps_as_not_done(tmp_path: Path) -> None:
+    async with books("memory", tmp_path) as here:
+        here.till.breaks["before commit"] = NoEffect("the drawer is stuck")
+        run = await here.run(do("reserve"), transaction(add("tea")))
+        visitor = Visitor(build(here.gateway))
+        await visitor.sign_in("olga")
+        page = await visitor.get(f"/chains/{run.id}")
+        assert harmless(page)
+        assert boxes(page) == ["box done", "undo undone", "box skipped", "box skipped"]
+        assert cells(page, "Step") == ["reserve", "book", "tea", "book", "reserve"]
+        assert [state.split(" ")[0] for state in cells(page, "State")] == [
+            *("done", "done", "done", "rolled", "taken"),
+        ]
 
 
 @requirement("PPL-4", "PPL-2")

@@ -26,7 +26,7 @@ PATIENCE_S = 30.0
 DEFAULT_PORT = "8080"
 
 _KINDS = re.compile(
-    r"(?P<id>\b(?:call|apr|pd)_[0-9a-f]+)"
+    r"(?P<id>\b(?:call|apr|pd|ses)_[0-9a-f]+)"
     r"|(?P<time>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d))"
     r"|(?P<duration>\b\d+(?:\.\d+)? ms\b)"
     r"|(?P<port>(?<=127\.0\.0\.1:)\d+)"

@@ -11,7 +11,7 @@ from typing import Any
 
 from mcp import StdioServerParameters
 
-from holdfast.upstreams.mcp.child import ALSO_INHERITED
+from holdfast.upstreams.mcp.child import INHERITED
 from tests.real.servers import SERVERS, Server
 from tests.real.talking import Json, Talk, talking
 from tests.real.world import look
@@ -40,7 +40,7 @@ async def directly(folder: Path, page: str) -> Pass:
 
     async def one(server: Server) -> None:
         command, *arguments = server.command(folder)
-        variables = {name: os.environ[name] for name in ALSO_INHERITED if name in os.environ}
+        variables = {name: os.environ[name] for name in INHERITED if name in os.environ}
         target = StdioServerParameters(
             command=command, args=arguments, env=variables | server.variables(folder), cwd=folder
         )

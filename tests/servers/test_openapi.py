@@ -150,7 +150,8 @@ def test_a_call_can_answer_every_status_of_the_code_table() -> None:
         ("CostReport", figures.REPORT),
         ("RunWish", chains.RUN),
         ("ChainInput", chains.PLAN),
-        ("Abandonment", chains.ABANDONED),
+        ("Abandonment", chains.NOTED),
+        ("ChainAcceptance", chains.NOTED),
     ],
 )
 def test_a_described_body_has_the_members_that_are_checked(name: str, checked: members.Members) -> None:

@@ -1,5 +1,6 @@
 """Does a store begin a run once, let one process drive it, and keep what its steps came to?"""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -122,6 +123,47 @@ async def test_a_person_cancels_resumes_and_abandons(world: World) -> None:
     assert (found.state, found.why) == (RunState.ABORTED, "abandoned by ben: done by hand")
 
 
+@requirement("CHN-2")
+async def test_a_person_chooses_once_for_a_run_that_waits_and_its_driver_is_overtaken(world: World) -> None:
+    run = await world.runs.begin(RUN)
+    way = Line(name="guess~choice", state=StepState.CHOSEN, result={"case": "pack"}, message="'pack'")
+    assert await world.runs.choose(run, way, "ben") is None  # nobody waits yet
+    taken = await world.runs.take_up("default", "run_1")
+    assert taken is not None
+    journal = world.runs.journal(taken)
+    await journal.add(line("guess"))
+    await journal.move(RunState.RUNNING, waits_for="a person: a choice", waits_on="")
+    chosen = await world.runs.choose(run, way, "ben")
+    assert chosen is not None
+    assert (chosen.round, chosen.waits_for, chosen.state) == (taken.round + 1, "", RunState.RUNNING)
+    with pytest.raises(Overtaken):
+        await journal.add(line("charge"))
+    kept = await world.runs.lines("default", "run_1")
+    told = [(one.name, one.number, one.result, one.message) for one in kept]
+    assert told == [("guess", 0, None, ""), ("guess~choice", 1, {"case": "pack"}, "'pack'")]
+    again = await world.runs.take_up("default", "run_1")
+    assert again is not None
+    await world.runs.journal(again).move(RunState.RUNNING, waits_for="a person: a choice of another")
+    assert await world.runs.choose(run, replace(way, result={"case": "charge"}), "zoe") is None
+    assert len(await world.runs.lines("default", "run_1")) == 2
+
+
+@requirement("CHN-2")
+async def test_of_two_who_choose_at_once_one_is_heard(world: World) -> None:
+    run = await world.runs.begin(RUN)
+    taken = await world.runs.take_up("default", "run_1")
+    assert taken is not None
+    await world.runs.journal(taken).move(RunState.RUNNING, waits_for="a person: a choice")
+    ways = [
+        Line(name="guess~choice", state=StepState.CHOSEN, result={"case": case}) for case in ("pack", "ship")
+    ]
+    both = [world.runs.choose(run, way, "ben") for way in ways]
+    heard = [one is not None for one in await asyncio.gather(*both)]
+    assert sorted(heard) == [False, True]
+    [kept] = await world.runs.lines("default", "run_1")
+    assert kept.result == ways[heard.index(True)].result
+
+
 @requirement("AUT-6")
 async def test_no_tenant_sees_a_run_of_another(world: World) -> None:
     await world.runs.begin(RUN)
@@ -165,6 +207,35 @@ async def test_a_run_is_due_when_an_outcome_it_waits_for_is_known(world: World) 
     assert found is not None
     assert await world.ledger.settle(found, Settlement(state=State.NO_EFFECT, observation=None, by="ben"))
     assert await world.runs.due() == [("default", "run_1", taken.round)]
+
+
+@requirement("CHN-7")
+@pytest.mark.parametrize("first", ["left", "right", "unknown", "time"])
+async def test_a_run_that_waits_for_several_is_due_with_the_first_of_them(world: World, first: str) -> None:
+    asked = {}
+    for name in ("left", "right"):
+        asked[name] = await world.approvals.ask(make_call(world.clock, name, tool=PAY), {"operator": 1}, {})
+    call = make_call(world.clock, "unknown", tool=PAY)
+    operation = await world.claim(call)
+    assert await world.ledger.finish(call, observed(call, Status.UNKNOWN), State.UNKNOWN)
+    await world.runs.begin(RUN)
+    taken = await world.runs.take_up("default", "run_1")
+    assert taken is not None
+    moment = f"at:{world.clock.now() + 60.0:.3f}"
+    waits_on = " ".join([asked["left"].id, moment, operation.call_id, asked["right"].id])
+    await world.runs.journal(taken).move(RunState.RUNNING, waits_for="several", waits_on=waits_on)
+    assert await world.runs.due() == []
+    match first:
+        case "unknown":
+            assert await world.settle(await world.look(call), State.NO_EFFECT)
+        case "time":
+            await world.clock.advance(60.0)
+        case name:
+            ben = Principal(user="ben", roles=frozenset({"operator"}))
+            await world.approvals.decide(asked[name], ben, "operator", False, "")
+    assert await world.runs.due() == [("default", "run_1", taken.round)]
+    assert await world.runs.take_up("default", "run_1") is not None
+    assert await world.runs.due() == []
 
 
 @requirement("SAG-4")

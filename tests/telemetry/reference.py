@@ -59,7 +59,6 @@ LATER = """
 """
 
 LATER_MORE = (
-    "- `tool_fallback_level`: nothing falls back yet.\n"
     "- The six parts of a cost: contracts declare one figure, counted under its category.\n"
     "- W3C context over MCP and gRPC comes with those protocols.\n"
 )

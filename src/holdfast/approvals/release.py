@@ -15,6 +15,7 @@ from holdfast.model import defaults
 from holdfast.model.approval import Approval
 from holdfast.model.bounds import UNBOUND, Bounds
 from holdfast.model.call import Principal, Proposal
+from holdfast.model.fallback import Standing
 from holdfast.model.observation import Observation, Status
 from holdfast.model.operation import Operation
 from holdfast.model.vocabulary import Environment, KeySource
@@ -49,6 +50,8 @@ async def release(given: Approval, ports: Ports, stand: Stand, propose: Propose)
     if seen.status is Status.REFUSED and not seen.remedy.retryable:
         log.warning("approved call %s was refused when it was released: %s", given.call_id, seen.code)
         await ports.approvals.keep_back(given, f"{seen.code}: {seen.message}")
+    if seen.status is Status.DONE and seen.tool != given.ref.tool:
+        await ports.approvals.keep_back(given, f"{seen.tool!r} answered in its place")
     return seen
 
 
@@ -70,6 +73,7 @@ def proposal_of(operation: Operation, said: dict[str, Any], principal: Principal
         plan_token=said.get("plan_token"),
         trace_id=operation.trace_id,
         environment=Environment(said["environment"]),
+        fallback=Standing.read(said["fallback"]) if said.get("fallback") else None,
     )
 
 

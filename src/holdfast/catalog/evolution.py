@@ -15,6 +15,8 @@ _BEHAVIOUR: dict[str, Callable[[Contract], Any]] = {
     "/idempotency": lambda c: c.idempotency,
     "/semantics": lambda c: [rule.holds for rule in c.semantics],
     "/state": lambda c: c.state,
+    "/transactional/session": lambda c: c.transactional.session,
+    "/runtime/job": lambda c: c.runtime.job is None,
 }
 """What callers rely on beyond the schemas; any change of it is a breaking one. REG-5."""
 

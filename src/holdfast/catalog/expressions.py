@@ -36,6 +36,7 @@ def places(contract: Contract) -> Iterator[Place]:
         yield "identity.migration.arguments", moved.arguments, tool.ARGS
     yield from _state(contract)
     yield from _effects(contract)
+    yield from _job(contract)
 
 
 def _state(contract: Contract) -> Iterator[Place]:
@@ -49,6 +50,8 @@ def _state(contract: Contract) -> Iterator[Place]:
 
 def _effects(contract: Contract) -> Iterator[Place]:
     promise = contract.transactional
+    if promise.session is not None and promise.session.role == "begin":
+        yield "transactional.session.handle", promise.session.handle, tool.ANSWER
     if promise.preview is not None and promise.preview.read is not None:
         yield "transactional.preview.read.arguments", promise.preview.read.arguments, tool.ARGS
     if promise.compensation is not None:
@@ -62,3 +65,16 @@ def _effects(contract: Contract) -> Iterator[Place]:
         yield "transactional.probe.committed", probe.committed, tool.EVIDENCE
         if probe.result is not None:
             yield "transactional.probe.result", probe.result, tool.EVIDENCE
+
+
+def _job(contract: Contract) -> Iterator[Place]:
+    if (job := contract.runtime.job) is None:
+        return
+    yield "runtime.job.id", job.id, tool.RESULT
+    yield "runtime.job.poll.arguments", job.poll.arguments, tool.NAMED
+    yield "runtime.job.done", job.done, tool.SEEN
+    for name in ("failed", "result", "progress", "ends_in_s"):
+        if (source := getattr(job, name)) is not None:
+            yield f"runtime.job.{name}", source, tool.SEEN
+    if job.cancel is not None:
+        yield "runtime.job.cancel.arguments", job.cancel.arguments, tool.NAMED

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.model.contract import Contract
+from holdfast.model.locks import unlocked
+from holdfast.model.resources import plain_kind
+from holdfast.model.vocabulary import ToolStatus
 
 MAX_PROPERTIES = 12
 """Beyond this a tool is usually several."""
@@ -119,6 +122,20 @@ def _property(path: str, name: str, schema: dict[str, Any]) -> Iterator[Finding]
             yield Finding("secret-parameter", path, message)
 
 
+def _resources(contract: Contract) -> Iterator[Finding]:
+    """What is made anew is in nobody's way; what was only imported says nothing about this yet."""
+    if contract.identity.status is ToolStatus.PROVISIONAL or not contract.affordance.input_schema.get(
+        "properties"
+    ):
+        return
+    for kind in unlocked(contract):
+        message = (
+            f"nobody can tell which '{kind}' a call changes, so calls that change the same one are not kept "
+            f"apart; mark the argument that names it with 'x-resource: {plain_kind(kind)}'"
+        )
+        yield Finding("unmarked-resource", "transactional.manifest", message)
+
+
 _PROPERTIES = "affordance.input_schema.properties"
 
 RULES: tuple[Rule, ...] = (
@@ -128,6 +145,7 @@ RULES: tuple[Rule, ...] = (
     _examples,  # is there one to imitate
     _size,  # is it one tool
     _properties,  # is each argument clear, bounded and harmless
+    _resources,  # can calls that change the same be told apart from others
 )
 
 

@@ -18,6 +18,7 @@ def reference_faults(contract: Contract, known: Known) -> Iterator[str]:
         else:
             yield from (f"'{path}' {fault}" for fault in _reading_faults(reading, found))
     yield from _compensation_faults(contract, known)
+    yield from _cancel_faults(contract, known)
 
 
 def readings(contract: Contract) -> Iterator[tuple[str, Reading]]:
@@ -31,6 +32,8 @@ def readings(contract: Contract) -> Iterator[tuple[str, Reading]]:
         yield "transactional.preview.read", promise.preview.read
     if promise.probe is not None:
         yield "transactional.probe.read", promise.probe.read
+    if contract.runtime.job is not None:
+        yield "runtime.job.poll", contract.runtime.job.poll
     for index, post in enumerate(promise.postconditions):
         yield f"transactional.postconditions.{index}.read", post.read
 
@@ -41,8 +44,12 @@ def _reading_faults(reading: Reading, found: Contract) -> Iterator[str]:
         return
     if found.security.approval_floor is not Floor.NONE:
         yield f"reads '{reading.tool}', which waits for approval; a gate cannot"
+    if found.runtime.job is not None:
+        yield f"reads '{reading.tool}', which submits a job itself; a reading answers at once"
     if found.lookups or found.state is not None:
         yield f"reads '{reading.tool}', which reads others itself; a reading may not read further"
+    if found.transactional.session is not None:
+        yield f"reads '{reading.tool}', which works in a session of its caller; a gate has none"
     yield from _argument_faults(reading.tool, reading.arguments, found)
 
 
@@ -59,8 +66,31 @@ def _compensation_faults(contract: Contract, known: Known) -> Iterator[str]:
         yield f"{path} names '{undo.tool}', which is READ_ONLY and can undo nothing"
     elif found.idempotency is None:
         yield f"{path} names '{undo.tool}', which declares no idempotency; undoing twice must be harmless"
+    elif found.transactional.session is not None:
+        yield f"{path} names '{undo.tool}', which works in a session; what is committed is undone without one"
     else:
         yield from (f"{path} {fault}" for fault in _argument_faults(undo.tool, undo.arguments, found))
+
+
+def _cancel_faults(contract: Contract, known: Known) -> Iterator[str]:
+    """What cancels a job is called by the gateway, maybe twice, when nobody is there to ask."""
+    job, path = contract.runtime.job, "'runtime.job.cancel'"
+    if job is None or job.cancel is None:
+        return
+    name = job.cancel.tool
+    found = known(name)
+    if found is None:
+        yield f"{path} names '{name}', which is not in the catalog"
+    elif name == contract.tool:
+        yield f"{path} names the tool itself; name the one that stops what it submitted"
+    elif not found.effect.writes:
+        yield f"{path} names '{name}', which is READ_ONLY and can stop nothing"
+    elif found.idempotency is None:
+        yield f"{path} names '{name}', which declares no idempotency; cancelling twice must be harmless"
+    elif found.runtime.job is not None:
+        yield f"{path} names '{name}', which submits a job itself; name one that answers at once"
+    else:
+        yield from (f"{path} {fault}" for fault in _argument_faults(name, job.cancel.arguments, found))
 
 
 def _argument_faults(name: str, arguments: dict[str, Any], found: Contract) -> Iterator[str]:

@@ -128,6 +128,50 @@ def _composed(contract: Contract) -> Iterator[str]:
         yield "'transactional.composed' is for chains; leave it out"
 
 
+def _job(contract: Contract) -> Iterator[str]:
+    """What is only submitted says how it is asked after; nobody but the gateway gives the way back."""
+    job, path = contract.runtime.job, "'runtime.job"
+    if job is None:
+        return
+    if job.poll.tool == contract.tool:
+        yield f"{path}.poll' names the tool itself; name one that tells how far the job is"
+    if job.slowest_s < job.every_s:
+        yield f"{path}.slowest_s' of {job.slowest_s:g} is less than 'every_s' ({job.every_s:g})"
+    if contract.transactional.composed:
+        yield f"{path}' is for tools of upstreams; a chain goes on by itself"
+    if contract.runtime.cache_ttl_s is not None and job.callback is not None:
+        yield f"{path}.callback' with 'runtime.cache_ttl_s': what comes from a cache calls nobody back"
+    if job.callback is not None and not contract.effect.writes:
+        yield f"{path}.callback' is for writes: a read is asked after by its own call"
+    if job.callback is not None and _properties(contract).get(job.callback, False) is not False:
+        name = job.callback
+        yield f"{path}.callback': '{name}' is in the input schema, where a model could fill it; take it out"
+
+
+def _session(contract: Contract) -> Iterator[str]:
+    """Callers know a session by a text of ours, and whoever is to end it must not be kept from that."""
+    said, where = contract.transactional.session, "'transactional.session'"
+    if said is None:
+        return
+    if said.role != "step" and not contract.effect.writes:
+        yield f"{where}: role '{said.role}' changes what the upstream keeps, yet it is READ_ONLY"
+    if contract.runtime.job is not None or contract.runtime.cache_ttl_s is not None:
+        yield f"{where}: what works in a session answers at once and anew; take 'job' and 'cache_ttl_s' out"
+    if said.role == "begin":
+        return
+    required = contract.affordance.input_schema.get("required", ())
+    if said.handle not in _properties(contract) or said.handle not in required:
+        yield f"{where}: 'handle' of role '{said.role}' names '{said.handle}', which is no required argument"
+    elif not _takes_text(_properties(contract)[said.handle]):
+        yield f"{where}: argument '{said.handle}' is to carry the session but takes no string"
+    if said.role != "rollback":
+        return
+    if more := [name for name in required if name != said.handle]:
+        yield f"{where}: whoever rolls back knows the session alone; '{more[0]}' cannot be required"
+    if contract.security.approval_floor is not Floor.NONE:
+        yield f"{where}: nobody may have to wait for a rollback; set 'security.approval_floor' to 'none'"
+
+
 def _compensates(contract: Contract) -> Iterator[str]:
     promise = contract.transactional
     wanting = any(post.on_failure == "compensate" for post in promise.postconditions)
@@ -199,8 +243,10 @@ SHAPE: tuple[Rule, ...] = (
     _read,  # a read has no effects
     _cache,  # a write has no cache
     _key,  # where the key goes
+    _job,  # how what it submits is followed
     _compensates,  # nothing promised that cannot be done
     _composed,  # nobody else's approval claimed
+    _session,  # whatever is begun at the upstream can be ended
 )
 
 CLASS_TABLE: tuple[Rule, ...] = (

@@ -1,4 +1,5 @@
-"""How is a chain written in Python? `a >> b` in order, `a | b` side by side, `branch(...)` by a condition.
+"""How is a chain written in Python? `a >> b` in order, `a | b` side by side, `branch(...)` by a condition,
+`choose(...)` by what a tool says.
 
 order = chain("order", step("reserve", "shop.reserve", sku="=input.sku")
     >> (step("mail", "mail.send", to="=input.mail") | step("sms", "sms.send", to="=input.phone")))
@@ -8,7 +9,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.chains.declared import Arm, Branch, Chain, Join, Node, Parallel, Place, Repeat, Step, Undoing
+from holdfast.chains.declared import (
+    Arm,
+    Branch,
+    Case,
+    Chain,
+    Choice,
+    Join,
+    Node,
+    Parallel,
+    Place,
+    Repeat,
+    Step,
+    Transaction,
+    Undoing,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +67,26 @@ def branch(*arms: tuple[str, Flow], otherwise: Flow | None = None) -> Flow:
     return Flow((Branch(arms=tuple(made)),))
 
 
+def choose(ask: Flow, cases: Mapping[str, Flow], *, otherwise: Flow | None = None, **said: Any) -> Flow:
+    """The case that a step's answer names; `choice`, `confidence` and `threshold` as in a file."""
+    match ask.body:
+        case (Step() as asked,):
+            named = tuple(Case(name=name, body=flow.body) for name, flow in cases.items())
+            rest = () if otherwise is None else otherwise.body
+            return Flow((Choice(ask=asked, cases=named, otherwise=rest, **said),))
+    raise ValueError("one step chooses; write choose(step(...), {...})")
+
+
 def repeat(most: int, flow: Flow, *, until: str | None = None) -> Flow:
     return Flow((Repeat(most=most, body=flow.body, until=until),))
+
+
+def transaction(begin: Flow, flow: Flow) -> Flow:
+    """What follows in one session of an upstream, which a step begins: all of it, or none."""
+    match begin.body:
+        case (Step() as begun,):
+            return Flow((Transaction(begin=begun, body=flow.body),))
+    raise ValueError("one step begins a transaction; write transaction(step(...), ...)")
 
 
 def chain(name: str, flow: Flow, /, *, input: Mapping[str, Any] | None = None, **said: Any) -> Chain:
@@ -88,5 +121,22 @@ def _node(node: Node, place: Place) -> Node:
                 for n, arm in enumerate(node.arms)
             ]
             return replace(node, arms=tuple(arms), place=place)
+        case Choice():
+            return _placed_choice(node, (*place, "branch"))
         case Repeat():
             return replace(node, body=_placed(node.body, (*place, "do")), place=place)
+        case Transaction():
+            inside = (*place, "transaction")
+            begin = replace(node.begin, place=(*inside, "begin"))
+            return replace(node, begin=begin, body=_placed(node.body, (*inside, "steps")), place=place)
+
+
+def _placed_choice(node: Choice, place: Place) -> Choice:
+    cases = [replace(case, body=_placed(case.body, (*place, "cases", case.name))) for case in node.cases]
+    return replace(
+        node,
+        ask=replace(node.ask, place=(*place, "ask")),
+        cases=tuple(cases),
+        otherwise=_placed(node.otherwise, (*place, "otherwise")),
+        place=place,
+    )

@@ -1,10 +1,11 @@
 """What does driving a run need beside its journal? Calls in the name of whoever wanted it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from holdfast.model.contract import Contract
 from holdfast.model.observation import Observation
+from holdfast.model.upstream_session import SessionState
 
 
 class Calls(Protocol):
@@ -13,11 +14,32 @@ class Calls(Protocol):
     def contract(self, tool: str, version: str | None) -> Contract | None: ...
 
     async def call(
-        self, tool: str, arguments: Mapping[str, Any], *, key: str, step: str, deadline_s: float | None
-    ) -> Observation: ...
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        key: str,
+        step: str,
+        deadline_s: float | None,
+        after: Sequence[str] = (),
+    ) -> Observation:
+        """`after`: the calls of the steps that this one rests upon."""
+        ...
 
     async def became(self, key: str, tool: str) -> Observation | None:
         """What is known of a call now, without making it; None where it has not acted and never will."""
+        ...
+
+    async def arguments_of(self, key: str, tool: str) -> Any:
+        """The arguments of a tool that acted under a key in the place of another; EXE-4."""
+        ...
+
+    def partner(self, namespace: str, session: str, role: str) -> Contract | None:
+        """The tool that has this role in the sessions of this name."""
+        ...
+
+    async def roll_back(self, session_id: str, why: str) -> SessionState | None:
+        """Try to roll a session back; how it is then, None where there is none any more."""
         ...
 
     async def stop(self, key: str, tool: str) -> None:

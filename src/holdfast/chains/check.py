@@ -7,8 +7,9 @@ fit is a fault; what cannot be proven is a note, and looked at by the arguments 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from holdfast.chains.declared import Chain, Place, Step, steps
-from holdfast.chains.estimate import Estimate, Known, Measured, estimate, known
+from holdfast.chains.boundaries import Ends, Partner, ends, nobody
+from holdfast.chains.declared import Chain, Place, Step, choices, steps, transactions
+from holdfast.chains.estimate import Estimate, Known, Measured, ending, estimate, known
 from holdfast.chains.faults import Fault, Findings
 from holdfast.chains.shapes import BadPath, compiled
 from holdfast.chains.walk import Walk
@@ -54,6 +55,7 @@ def check(
     by: Principal | None = None,
     measured: Measured = nothing_measured,
     most_deep: int = MOST_DEEP,
+    partner: Partner = nobody,
 ) -> Report:
     """`by`: whoever is going to run it; without, nobody's scopes are looked at."""
     findings = Findings()
@@ -61,15 +63,18 @@ def check(
     Walk(chain, tools, findings).all()
     _undoable(chain, tools, findings)
     _readable(chain, tools, findings)
+    _asking(chain, tools, findings)
+    ending_by = ends(chain, tools, partner, findings)
     tools = {name: tools[name] for name in tools if name in _run_with(chain, tools)}
+    tools |= {contract.tool: contract for found in ending_by.values() for contract in found}
     told = {name: known(contract, measured) for name, contract in tools.items()}
-    guess = estimate(chain.body, told)
+    guess = estimate(chain.body, told | _commits(chain, ending_by, told))
     _in_time(chain, guess, findings)
     if guess.steps > most_deep:
         findings.wrong(("steps",), f"the longest way through has {guess.steps} steps, more than {most_deep}")
     scopes = sorted({scope for contract in tools.values() for scope in contract.security.required_scopes})
     if by is not None:
-        _allowed(chain, tools, by, findings)
+        _allowed(chain, tools, ending_by, by, findings)
     effects = [contract.effect for contract in tools.values()] or [Effect.READ_ONLY]
     return Report(
         chain=chain,
@@ -133,6 +138,12 @@ def _run_with(chain: Chain, tools: Mapping[str, Contract]) -> set[str | None]:
     return found
 
 
+def _commits(chain: Chain, ending_by: Ends, told: Mapping[str, Known]) -> dict[str, Known]:
+    """What is known of what commits each transaction."""
+    begun = [(node.begin, ending_by.get(node.begin.tool, ())) for node in transactions(chain.body)]
+    return {ending(begin): told[found[0].tool] for begin, found in begun if found}
+
+
 def _in(version: str | None) -> str:
     return "" if version is None else f" in version {version!r}"
 
@@ -142,14 +153,17 @@ def _undoable(chain: Chain, tools: Mapping[str, Contract], findings: Findings) -
     if not chain.saga:
         return
     written = [step for step in steps(chain.body) if step.tool in tools]
+    together = {step.id: node for node in transactions(chain.body) for step in steps(node.body)}
     for number, step in enumerate(written):
         contract = tools[step.tool]
-        if not contract.effect.writes:
+        if not contract.leaves_something:
             continue
         promise = contract.transactional
         undone = step.undo is not None or promise.compensation is not None
         lasting = promise.undo in (Undo.NONE, Undo.PARTIAL) and not undone
-        later = [other.id for other in written[number + 1 :] if other.failure != "continue"]
+        rest = [other for other in written[number + 1 :] if other.failure != "continue"]
+        own = together.get(step.id)  # what fails in its own transaction undoes it
+        later = [other.id for other in rest if own is None or together.get(other.id) is not own]
         if lasting and later:
             text = f"{step.tool!r} cannot be taken back, and {later[0]!r} comes after it and may fail"
             if contract.security.approval_floor is Floor.NONE:
@@ -175,6 +189,15 @@ def _readable(chain: Chain, tools: Mapping[str, Contract], findings: Findings) -
             findings.wrong((*place, "value"), str(error))
 
 
+def _asking(chain: Chain, tools: Mapping[str, Contract], findings: Findings) -> None:
+    """Whoever is asked which way to go changes nothing by answering."""
+    for node in choices(chain.body):
+        named = (node.ask.tool, *node.ask.fallbacks)
+        for tool in named:
+            if tool in tools and tools[tool].effect.writes:
+                findings.wrong(node.ask.place, f"{tool!r} writes; a tool that chooses only reads")
+
+
 def _in_time(chain: Chain, guess: Estimate, findings: Findings) -> None:
     said = sum(step.share or 0.0 for step in steps(chain.body))
     if said > 1:
@@ -186,10 +209,15 @@ def _in_time(chain: Chain, guess: Estimate, findings: Findings) -> None:
         )
 
 
-def _allowed(chain: Chain, tools: Mapping[str, Contract], by: Principal, findings: Findings) -> None:
+def _allowed(
+    chain: Chain, tools: Mapping[str, Contract], ending_by: Ends, by: Principal, findings: Findings
+) -> None:
+    begins = {node.begin.id for node in transactions(chain.body)}
     for step in steps(chain.body):
         undoing = compensation(chain, step, tools) if step.undo is None else step.undo.tool
         named = [step.tool, *step.fallbacks, *(() if undoing is None else (undoing,))]
+        if step.id in begins:
+            named += [contract.tool for contract in ending_by.get(step.tool, ())]
         for tool in named:
             contract = tools.get(tool)
             wanted = () if contract is None else contract.security.required_scopes

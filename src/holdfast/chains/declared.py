@@ -1,4 +1,4 @@
-"""What does a chain declare? Steps in order, side by side, by a condition, or several times over.
+"""What does a chain declare? Steps in order, side by side, by a condition or a tool's word, several times.
 
 Nothing here has been checked. A value that starts with `=` is a JMESPath over `input` and the results of the
 steps before it, by their names; conditions are CEL over the same names.
@@ -7,6 +7,8 @@ steps before it, by their names; conditions are CEL over the same names.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from holdfast.model import defaults
 
 Failure = Literal["abort", "continue", "fallback", "compensate"]
 Joining = Literal["all", "first", "quorum", "best"]
@@ -91,6 +93,29 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    name: str
+    body: tuple["Node", ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The case that a tool names, where it is sure enough; else a person chooses. CHN-2."""
+
+    ask: Step
+    cases: tuple[Case, ...]
+    choice: str = "choice"
+    """JMESPath into what it answers: the name of a case."""
+    confidence: str = "confidence"
+    """The same: how sure it is, from 0 to 1."""
+    threshold: float = defaults.CHOICE_CONFIDENCE
+    """So sure it must be, at least."""
+    otherwise: tuple["Node", ...] = ()
+    """Done instead of asking a person."""
+    place: Place = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Repeat:
     most: int
     body: tuple["Node", ...]
@@ -98,7 +123,16 @@ class Repeat:
     place: Place = ()
 
 
-Node = Step | Parallel | Branch | Repeat
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """What is done in one session of an upstream: all of it counts from its commit on, or none; CHN-5."""
+
+    begin: Step
+    body: tuple["Node", ...]
+    place: Place = ()
+
+
+Node = Step | Parallel | Branch | Choice | Repeat | Transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,11 +158,52 @@ def steps(body: tuple[Node, ...], *, repeated: bool = True) -> Iterator[Step]:
         match node:
             case Step():
                 yield node
-            case Parallel():
-                for branch in node.branches:
-                    yield from steps(branch, repeated=repeated)
-            case Branch():
-                for arm in node.arms:
-                    yield from steps(arm.body, repeated=repeated)
-            case Repeat() if repeated:
-                yield from steps(node.body)
+            case Repeat() if not repeated:
+                continue
+            case _:
+                yield from _asked(node)
+                for inner in bodies(node):
+                    yield from steps(inner, repeated=repeated)
+
+
+def choices(body: tuple[Node, ...]) -> Iterator[Choice]:
+    """Every place where a tool chooses, in the order in which they are written."""
+    yield from (node for node in nodes(body) if isinstance(node, Choice))
+
+
+def transactions(body: tuple[Node, ...]) -> Iterator[Transaction]:
+    yield from (node for node in nodes(body) if isinstance(node, Transaction))
+
+
+def nodes(body: tuple[Node, ...]) -> Iterator[Node]:
+    """Every node but the steps that nodes begin with, in the order in which they are written."""
+    for node in body:
+        yield node
+        for inner in bodies(node):
+            yield from nodes(inner)
+
+
+def bodies(node: Node) -> tuple[tuple[Node, ...], ...]:
+    """What stands in a node, part by part."""
+    match node:
+        case Step():
+            return ()
+        case Parallel():
+            return node.branches
+        case Branch():
+            return tuple(arm.body for arm in node.arms)
+        case Choice():
+            return (*(case.body for case in node.cases), node.otherwise)
+        case Repeat() | Transaction():
+            return (node.body,)
+
+
+def _asked(node: Node) -> tuple[Step, ...]:
+    """The step that a node begins with."""
+    match node:
+        case Choice():
+            return (node.ask,)
+        case Transaction():
+            return (node.begin,)
+        case _:
+            return ()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from holdfast.chains.declared import Branch, Chain, Node, Parallel, Repeat, Step
+from holdfast.chains.declared import Branch, Chain, Choice, Node, Parallel, Repeat, Step, Transaction
 from holdfast.chains.faults import shown
 
 _STYLES = {
@@ -52,8 +52,12 @@ class _Drawing:
                 return self._parallel(node, before, label)
             case Branch():
                 return self._branch(node, before, label)
+            case Choice():
+                return self._choice(node, before, label)
             case Repeat():
                 return self._repeat(node, before, label)
+            case Transaction():
+                return self._transaction(node, before, label)
 
     def _step(self, step: Step, before: list[str], label: str) -> list[str]:
         self.names.add(step.id)
@@ -84,6 +88,30 @@ class _Drawing:
             ends += self.body(arm.body, [name], arm.when or "otherwise")
         return ends if any(arm.when is None for arm in node.arms) else [*ends, name]
 
+    def _choice(self, node: Choice, before: list[str], label: str) -> list[str]:
+        """Who is asked, then the way that was named."""
+        name = _name(node)
+        self.lines.append(f"  {name}{{which}}")
+        self.link(self._step(node.ask, before, label), name)
+        ends: list[str] = []
+        for case in node.cases:
+            ends += self.body(case.body, [name], case.name)
+        if node.otherwise:
+            return ends + self.body(node.otherwise, [name], "otherwise")
+        self.lines.append(f"  {name}_person[/a person chooses/]")
+        self.link([name], f"{name}_person", f"less than {node.threshold:g} sure")
+        self.lines.append(f"  {name}_person -.-> {name}")
+        return ends
+
+    def _transaction(self, node: Transaction, before: list[str], label: str) -> list[str]:
+        """All of it, or back to before it."""
+        name = _name(node)
+        ends = self.body(node.body, self._step(node.begin, before, label))
+        self.lines.append(f"  {name}_commit[[commit]]")
+        self.link(ends, f"{name}_commit")
+        self.lines.append(f"  {name}_commit -.->|or roll back| {node.begin.id}")
+        return [f"{name}_commit"]
+
     def _repeat(self, node: Repeat, before: list[str], label: str) -> list[str]:
         name = _name(node)
         self.lines.append(f"  {name}(({node.most} x))")
@@ -93,7 +121,7 @@ class _Drawing:
         return ends
 
 
-def _name(node: Parallel | Branch | Repeat) -> str:
+def _name(node: Parallel | Branch | Choice | Repeat | Transaction) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in shown(node.place)).strip("_") or "node"
 
 

@@ -9,17 +9,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from holdfast.chains import joining, undoing
+from holdfast.chains import choosing, joining, transacting, undoing
 from holdfast.chains.calls import Calls
-from holdfast.chains.declared import Branch, Chain, Node, Parallel, Repeat, Step, steps
+from holdfast.chains.declared import Branch, Chain, Choice, Node, Parallel, Repeat, Step, Transaction, steps
+from holdfast.chains.edges import Edges, calls_of, edges
 from holdfast.chains.estimate import Known, estimate, known
 from holdfast.chains.lane import Failed, Lane, Stopped, Waiting
 from holdfast.chains.reading import read
+from holdfast.chains.turns import HERE_S, parked, turn_in
 from holdfast.chains.values import Missing, filled, holds
 from holdfast.model.contract import Contract
 from holdfast.model.errors import Code
 from holdfast.model.observation import Observation, Status
 from holdfast.model.run import Line, Run, RunState, StepState
+from holdfast.model.schema import compile_schema
 from holdfast.ports import Clock, Journal
 
 Scope = Mapping[str, Any]
@@ -40,11 +43,13 @@ class Driver:
     calls: Calls
     clock: Clock
     chain: Chain = field(init=False)
+    edges: Edges = field(init=False)
     lines: dict[str, Line] = field(default_factory=dict)
     ends_at: float | None = None
 
     async def go(self) -> RunState:
         self.chain = read(self.run.declared, self.run.chain)
+        self.edges = edges(self.chain)
         self.lines = {line.name: line for line in await self.journal.lines()}
         if self.chain.deadline_ms is not None:
             left = self.chain.deadline_ms / 1000 - self.run.spent_s
@@ -60,7 +65,7 @@ class Driver:
         try:
             scope = await self.body(self.chain.body, {"input": self.run.input}, lane)
             await undoing.settle(self)
-            output = self._output(scope)
+            output = self._promised(self._output(scope))
         except Waiting as waiting:
             return await self._moved(RunState.RUNNING, waits_for=str(waiting), waits_on=waiting.on)
         except (Failed, Stopped) as ended:
@@ -78,6 +83,15 @@ class Driver:
         except Missing as error:
             raise Failed("output", Code.OUTPUT_INVALID.value, str(error)) from None
 
+    def _promised(self, output: Any) -> Any:
+        """Held to the chain's own schema: what could not be proven before it ran is looked at now."""
+        wanted = self.chain.output_schema
+        wrong = () if wanted is None else compile_schema(dict(wanted)).errors(output)
+        if wrong:
+            text = f"the chain promises {wrong[0].expected} at {wrong[0].path or '/'!r}"
+            raise Failed("output", Code.OUTPUT_INVALID.value, f"{text}, and that is not there")
+        return output
+
     async def _moved(self, state: RunState, **said: Any) -> RunState:
         await self.journal.move(state, **said)
         return state
@@ -88,19 +102,25 @@ class Driver:
         """These one after the other; what is known then."""
         here = dict(scope)
         for number, node in enumerate(body):
-            here |= await self._node(node, here, lane, self._share(body[number:]))
+            here |= await self._node(node, here, lane, self.share(body[number:], lane))
         return here
 
     async def _node(self, node: Node, scope: Scope, lane: Lane, left_s: float | None) -> Mapping[str, Any]:
         match node:
             case Step():
-                return {node.id: await self._step(node, scope, lane, left_s)}
+                return {node.id: await self.step(node, scope, lane, left_s)}
+        within = lane.part(None if left_s is None else self.clock.monotonic() + left_s)
+        match node:
             case Parallel():
-                return await joining.join(self, node, scope, lane)
+                return await joining.join(self, node, scope, within)
             case Branch():
-                return await self._branch(node, scope, lane)
+                return await self._branch(node, scope, within)
+            case Choice():
+                return await choosing.choose(self, node, scope, within)
             case Repeat():
-                return await self._repeat(node, scope, lane)
+                return await self._repeat(node, scope, within)
+            case Transaction():
+                return await transacting.transact(self, node, scope, within)
 
     async def _branch(self, node: Branch, scope: Scope, lane: Lane) -> Mapping[str, Any]:
         for number, arm in enumerate(node.arms):
@@ -112,7 +132,7 @@ class Driver:
     async def _repeat(self, node: Repeat, scope: Scope, lane: Lane) -> Mapping[str, Any]:
         here = dict(scope)
         for turn in range(1, node.most + 1):
-            round_ = lane.part()
+            round_ = lane.part(self._round_ends(node, turn, lane))
             round_.suffix = f"{lane.suffix}#{turn}"
             here |= await self.body(node.body, here, round_)
             if node.until is not None and self._true(node.until, here, (*node.place, "until")):
@@ -127,7 +147,7 @@ class Driver:
 
     # --- one step -------------------------------------------------------------------------
 
-    async def _step(self, step: Step, scope: Scope, lane: Lane, left_s: float | None) -> Any:
+    async def step(self, step: Step, scope: Scope, lane: Lane, left_s: float | None) -> Any:
         name = step.id + lane.suffix
         line = self.lines.get(name)
         if line is not None:
@@ -162,21 +182,33 @@ class Driver:
         if contract is None:
             raise Failed(name, Code.TOOL_NOT_FOUND.value, f"there is no tool {tool!r} any more")
         arguments = self._arguments(step, contract, scope, name)
+        if lane.seat is not None:
+            arguments |= lane.seat.given(contract)
         done = Line(
-            name=name, state=StepState.DONE, tool=tool, arguments=arguments, writes=contract.effect.writes
+            name=name, state=StepState.DONE, tool=tool, arguments=arguments, writes=contract.leaves_something
         )
+        last = (step.tool, *step.fallbacks)[-1]
         for attempt in range(step.retries + 1):
             try:
-                seen = await self.call(tool, arguments, name, lane, left_s)
+                after = calls_of(self.edges.get(step.id, ()), self.lines)
+                seen = await self.call(tool, arguments, name, lane, left_s, after, patient=tool == last)
             except Waiting as waiting:
                 waiting.left = done
                 raise
             if seen.status is Status.DONE:
-                return await self.note(replace(done, call_id=seen.call_id, result=seen.data))
+                return await self.note(await self.did(done, seen))
             if not seen.remedy.retryable or attempt == step.retries:
                 break
             await self.clock.sleep(RETRY_S * 2**attempt)
         raise Failed(name, (seen.code or Code.INTERNAL).value, seen.message or "")
+
+    async def did(self, line: Line, seen: Observation) -> Line:
+        """A step that is done. Where another tool stood in for its own, that is what would be taken back."""
+        done = replace(line, call_id=seen.call_id, result=seen.data)
+        if seen.tool in ("", line.tool):
+            return done
+        given = await self.calls.arguments_of(f"{self.run.id}.{line.name}", seen.tool)
+        return replace(done, tool=seen.tool, arguments=given)
 
     def _arguments(self, step: Step, contract: Contract, scope: Scope, name: str) -> Any:
         required = frozenset(contract.affordance.input_schema.get("required", ()))
@@ -186,13 +218,45 @@ class Driver:
             raise Failed(name, Code.STRUCTURAL_VIOLATION.value, str(error)) from None
 
     async def call(
-        self, tool: str, arguments: Any, name: str, lane: Lane, left_s: float | None = None
+        self,
+        tool: str,
+        arguments: Any,
+        name: str,
+        lane: Lane,
+        left_s: float | None = None,
+        after: Sequence[str] = (),
+        *,
+        patient: bool = True,
     ) -> Observation:
-        """One governed call under the name of its step; what must be waited for is `Waiting`."""
+        """One governed call under the name of its step; what must be waited for is `Waiting`.
+
+        `patient`: where it is only not its turn, that is waited for too.
+        """
+        ends_at = None if left_s is None else self.clock.monotonic() + left_s
+        here_s = HERE_S
+        while True:
+            seen = await self._called(tool, arguments, name, lane, left_s, after)
+            wait_s = turn_in(seen) if patient else None
+            if wait_s is None:
+                return seen
+            if ends_at is not None:
+                left_s = ends_at - self.clock.monotonic() - wait_s
+                if left_s <= 0:
+                    return seen
+            elif wait_s > here_s:
+                raise parked(name, self.clock.now() + wait_s, seen)
+            await self.clock.sleep(wait_s)
+            here_s -= wait_s
+            if lane.stopped or (not name.endswith(undoing.UNDO) and await self.journal.cancelled()):
+                raise Stopped
+
+    async def _called(
+        self, tool: str, arguments: Any, name: str, lane: Lane, left_s: float | None, after: Sequence[str]
+    ) -> Observation:
         key = f"{self.run.id}.{name}"
         lane.in_flight = (key, tool)
         try:
-            seen = await self.calls.call(tool, arguments, key=key, step=name, deadline_s=left_s)
+            seen = await self.calls.call(tool, arguments, key=key, step=name, deadline_s=left_s, after=after)
         finally:
             lane.in_flight = None
         match seen.status:
@@ -201,6 +265,9 @@ class Driver:
                 raise Waiting(f"approval {asked!r} of step {name!r}", asked)
             case Status.UNKNOWN:
                 raise Waiting(f"the outcome of call {seen.call_id!r} of step {name!r}", seen.call_id)
+            case Status.PARTIAL if seen.pending is not None:
+                what = f"{seen.pending['kind']} of call {seen.call_id!r} of step {name!r}"
+                raise Waiting(f"the {what}", seen.call_id)
             case Status.PARTIAL:
                 raise Failed(name, Code.INTERNAL.value, "it asks something, and nobody is there to answer")
             case _ if seen.code is Code.CANCELLED:
@@ -212,22 +279,33 @@ class Driver:
 
     async def note(self, line: Line) -> Any:
         """Written down before anything else happens; what was written first counts."""
+        return (await self.keep(line)).result
+
+    async def keep(self, line: Line) -> Line:
         kept = await self.journal.add(line)
         self.lines[kept.name] = kept
-        return kept.result
+        return kept
 
     # --- time -----------------------------------------------------------------------------
 
-    def _share(self, rest: Sequence[Node]) -> float | None:
+    def share(self, rest: Sequence[Node], lane: Lane) -> float | None:
         """How long the first of these may take: by how long they usually take; CHN-2."""
-        if self.ends_at is None:
+        ends_at = self.ends_at if lane.ends_at is None else lane.ends_at
+        if ends_at is None:
             return None
-        left = max(self.ends_at - self.clock.monotonic(), 0.001)
+        left = max(ends_at - self.clock.monotonic(), 0.001)
         first = rest[0]
         if isinstance(first, Step) and first.share is not None and self.chain.deadline_ms is not None:
             return min(left, first.share * self.chain.deadline_ms / 1000)
         weights = [estimate([node], self._known()).latency_ms or 1.0 for node in rest]
         return left * weights[0] / sum(weights)
+
+    def _round_ends(self, node: Repeat, turn: int, lane: Lane) -> float | None:
+        """Rounds that all come share the time; where one may be the last, each may use what is left."""
+        if lane.ends_at is None or node.until is not None:
+            return None
+        now = self.clock.monotonic()
+        return now + (lane.ends_at - now) / (node.most - turn + 1)
 
     def _known(self) -> dict[str, Known]:
         found = {step.tool: self.calls.contract(step.tool, step.version) for step in steps(self.chain.body)}

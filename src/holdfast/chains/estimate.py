@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
-from holdfast.chains.declared import Branch, Node, Parallel, Repeat, Step
+from holdfast.chains.declared import Branch, Choice, Node, Parallel, Repeat, Step, Transaction
 from holdfast.model.contract import Contract
 
 GUESSED_SUCCESS = 0.99
@@ -51,10 +51,7 @@ def known(contract: Contract, measured: Measured) -> Known:
 
 def estimate(body: Sequence[Node], tools: Mapping[str, Known]) -> Estimate:
     """Of nodes one after the other."""
-    each = [_node(node, tools) for node in body]
-    return Estimate(
-        sum(one.latency_ms for one in each), prod(one.success for one in each), sum(one.steps for one in each)
-    )
+    return _row([_node(node, tools) for node in body])
 
 
 def shares(steps: Sequence[Step], tools: Mapping[str, Known]) -> dict[str, float]:
@@ -74,15 +71,42 @@ def _node(node: Node, tools: Mapping[str, Known]) -> Estimate:
         case Parallel():
             return _parallel([estimate(branch, tools) for branch in node.branches], node)
         case Branch():
-            arms = [estimate(arm.body, tools) for arm in node.arms]
-            return Estimate(
-                max(arm.latency_ms for arm in arms),
-                min(arm.success for arm in arms),
-                max(arm.steps for arm in arms),
-            )
+            return _worst([estimate(arm.body, tools) for arm in node.arms])
+        case Choice():
+            asked = _step(node.ask, tools)
+            ways = [*(case.body for case in node.cases), node.otherwise]
+            return _row([asked, _worst([estimate(way, tools) for way in ways])])
         case Repeat():
             once = estimate(node.body, tools)
             return Estimate(once.latency_ms * node.most, once.success**node.most, once.steps * node.most)
+        case Transaction():
+            return _row([_step(node.begin, tools), estimate(node.body, tools), _commit(node, tools)])
+
+
+def ending(begin: Step) -> str:
+    """Under which name is known what commits the session that a step begins."""
+    return f"{begin.tool}~commit"
+
+
+def _commit(node: Transaction, tools: Mapping[str, Known]) -> Estimate:
+    found = tools.get(ending(node.begin))
+    return Estimate(0.0, 1.0, 1) if found is None else Estimate(found.latency_ms, found.success, 1)
+
+
+def _row(each: Sequence[Estimate]) -> Estimate:
+    """Of what comes one after the other."""
+    return Estimate(
+        sum(one.latency_ms for one in each), prod(one.success for one in each), sum(one.steps for one in each)
+    )
+
+
+def _worst(ways: Sequence[Estimate]) -> Estimate:
+    """Of ways of which one is gone."""
+    return Estimate(
+        max(way.latency_ms for way in ways),
+        min(way.success for way in ways),
+        max(way.steps for way in ways),
+    )
 
 
 def _step(step: Step, tools: Mapping[str, Known]) -> Estimate:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from holdfast.chains import undoing
+from holdfast.chains import transacting, undoing
 from holdfast.chains.declared import Parallel, steps
 from holdfast.chains.faults import shown
-from holdfast.chains.lane import Failed, Lane, Stopped, Waiting
+from holdfast.chains.lane import Failed, Lane, Stopped, Waiting, together
 from holdfast.chains.values import Missing, score
 from holdfast.model.errors import Code
 from holdfast.model.run import Line, StepState
@@ -58,7 +58,8 @@ async def join(driver: "Driver", node: Parallel, scope: "Scope", lane: Lane) -> 
             raise Stopped
         if tally.waiting and not _hopeless(node, tally):
             waits = [one for _, one in sorted(tally.waiting.items())]
-            raise Waiting("; ".join(map(str, waits)), waits[0].on)
+            waits.sort(key=lambda one: bool(one.on))  # a person is told first that one is needed
+            raise together(waits)
         raise _all_of(node, tally)
     others = [one.left for number, one in sorted(tally.waiting.items()) if number not in chosen]
     left = [_told(one) for one in others if one is not None]
@@ -155,6 +156,7 @@ async def _take_back(driver: "Driver", node: Parallel, chosen: set[int], lane: L
             begun = {step.id + lane.suffix for step in steps(branch)}
             names = [name for name in driver.lines if name in begun or name.rpartition("#")[0] in begun]
             await undoing.take_back(driver, names, lane)
+            await transacting.close(driver, branch, lane)
 
 
 def _told(left: Line) -> dict[str, Any]:

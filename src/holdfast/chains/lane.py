@@ -1,8 +1,10 @@
 """What runs side by side, and how is one of it stopped?"""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from holdfast.chains.calls import Calls
+from holdfast.model.contract import Contract
 from holdfast.model.run import Line
 
 
@@ -22,13 +24,35 @@ class Waiting(Exception):
     def __init__(self, text: str, on: str = "") -> None:
         super().__init__(text)
         self.on = on
-        """The approval or the call, where it is one of those."""
+        """The approvals, calls and moments, where it is any of those; separated by spaces."""
         self.left: Line | None = None
         """The step as it will be in the journal if it turns out that it acted; None where it has not."""
 
 
+def together(waits: Sequence[Waiting]) -> Waiting:
+    """For whichever is over first."""
+    return Waiting("; ".join(map(str, waits)), " ".join(dict.fromkeys(one.on for one in waits if one.on)))
+
+
 class Stopped(Exception):
     """Somebody wants no more of this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """The session of an upstream in which steps are done."""
+
+    namespace: str
+    name: str
+    id: str
+
+    def given(self, contract: Contract) -> dict[str, str]:
+        """What a tool that works in this session is told of it; nothing, where it does not."""
+        part = contract.transactional.session
+        if part is None or part.role == "begin":
+            return {}
+        own = (contract.identity.namespace, part.name) == (self.namespace, self.name)
+        return {part.handle: self.id} if own else {}
 
 
 @dataclass(slots=True)
@@ -40,10 +64,16 @@ class Lane:
     stopped: bool = False
     in_flight: tuple[str, str] | None = None
     """The key and tool of the call that is under way."""
+    ends_at: float | None = None
+    """When it must be over, by the clock that only goes forward; None: when the run must."""
+    seat: Seat | None = None
+    """None outside of transactions."""
     parts: list["Lane"] = field(default_factory=list)
 
-    def part(self) -> "Lane":
-        made = Lane(self.suffix, self.stopped)
+    def part(self, ends_at: float | None = None) -> "Lane":
+        """`ends_at`: where it must be over before this one must."""
+        until = self.ends_at if ends_at is None else ends_at
+        made = Lane(self.suffix, self.stopped, ends_at=until, seat=self.seat)
         self.parts.append(made)
         return made
 

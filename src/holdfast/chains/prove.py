@@ -12,7 +12,7 @@ from typing import Any
 
 from holdfast.chains import undoing
 from holdfast.chains.calls import Calls
-from holdfast.chains.declared import Chain, Step, steps
+from holdfast.chains.declared import Chain, Step, steps, transactions
 from holdfast.chains.drive import Driver
 from holdfast.chains.lane import Failed
 from holdfast.chains.shapes import compiled
@@ -24,6 +24,7 @@ from holdfast.model.contract import Contract
 from holdfast.model.expression import ExpressionError, Template
 from holdfast.model.observation import Observation, Status
 from holdfast.model.run import Inversion, Line, Run, RunState, StepState
+from holdfast.model.upstream_session import SessionState
 from holdfast.ports import Clock, Runs
 
 Find = Callable[[str, str | None], Contract | None]
@@ -97,7 +98,8 @@ async def prove(
     )
     taken = await runs.take_up(run.tenant, (await runs.begin(run)).id)
     assert taken is not None  # noqa: S101  # it was begun just now
-    trying = _Trying(calls, wanted)
+    inside = {step.id for node in transactions(chain.body) for step in steps(node.body)}
+    trying = _Trying(calls, wanted, inside)
     driver = trying.driver = Driver(taken, runs.journal(taken), trying, clock)
     state = await driver.go()
     why = "this input does not lead to it"
@@ -112,8 +114,9 @@ class _Trying:
 
     driver: Driver
 
-    def __init__(self, calls: Calls, wanted: Sequence[Undoable]) -> None:
+    def __init__(self, calls: Calls, wanted: Sequence[Undoable], inside: set[str]) -> None:
         self._calls = calls
+        self._inside = inside
         self._wanted = wanted
         self._one = asyncio.Lock()
         """What runs side by side is tried one after the other: each reading sees one change."""
@@ -122,19 +125,39 @@ class _Trying:
     def contract(self, tool: str, version: str | None) -> Contract | None:
         return self._calls.contract(tool, version)
 
+    def partner(self, namespace: str, session: str, role: str) -> Contract | None:
+        return self._calls.partner(namespace, session, role)
+
+    async def roll_back(self, session_id: str, why: str) -> SessionState | None:
+        return await self._calls.roll_back(session_id, why)
+
     async def became(self, key: str, tool: str) -> Observation | None:
         return await self._calls.became(key, tool)
+
+    async def arguments_of(self, key: str, tool: str) -> Any:
+        return await self._calls.arguments_of(key, tool)
 
     async def stop(self, key: str, tool: str) -> None:
         await self._calls.stop(key, tool)
 
     async def call(
-        self, tool: str, arguments: Mapping[str, Any], *, key: str, step: str, deadline_s: float | None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        key: str,
+        step: str,
+        deadline_s: float | None,
+        after: Sequence[str] = (),
     ) -> Observation:
         name = step.partition("#")[0]
         mine = [one for one in self._wanted if one.step.id == name and one.digest not in self.tried]
         async with self._one:
             for number, one in enumerate(mine):
+                if one.step.id in self._inside:
+                    text = "it is done in a transaction, where nothing can be taken back by itself"
+                    self.tried[one.digest] = Tried(one, None, text)
+                    continue
                 how, text = await self._try(one, arguments, f"{key}.{number}")
                 self.tried[one.digest] = Tried(one, how, text)
             return await self._calls.call(tool, arguments, key=key, step=step, deadline_s=None)

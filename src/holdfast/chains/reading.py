@@ -16,7 +16,9 @@ from holdfast.chains.declared import (
     FAILURES,
     Arm,
     Branch,
+    Case,
     Chain,
+    Choice,
     Join,
     Node,
     Parallel,
@@ -24,9 +26,11 @@ from holdfast.chains.declared import (
     Repeat,
     Showing,
     Step,
+    Transaction,
     Undoing,
 )
 from holdfast.chains.faults import Findings
+from holdfast.model import defaults
 from holdfast.model.errors import ConfigError
 
 T = TypeVar("T")
@@ -36,6 +40,7 @@ STEP = pattern(r"[a-z][a-z0-9_]{0,63}")
 """A step's name is a name in conditions too."""
 RESERVED = frozenset({"input", "result", "steps", "true", "false", "null", "in"})
 MOST_TIMES = 1000
+LONGEST_CASE = 64
 _CHAIN = (
     "chain",
     "version",
@@ -48,11 +53,15 @@ _CHAIN = (
     "steps",
 )
 _STEP = ("id", "tool", "version", "with", "when", "retries", "share", "failure", "fallbacks", "undo", "prove")
+_ASK = ("id", "tool", "version", "with", "retries", "share", "failure", "fallbacks")
+_BEGIN = ("id", "tool", "version", "with", "retries", "share")
+_CHOICE = ("ask", "choice", "confidence", "threshold", "cases", "otherwise")
 _KINDS = {
     "tool": _STEP,
     "parallel": ("parallel", "join"),
     "branch": ("branch",),
     "repeat": ("repeat", "until", "do"),
+    "transaction": ("transaction",),
 }
 
 
@@ -130,6 +139,7 @@ class _Reader:
             "parallel": self._parallel,
             "branch": self._branch,
             "repeat": self._repeat,
+            "transaction": self._transaction,
         }
         return read[kinds[0]](tree, place)
 
@@ -212,7 +222,9 @@ class _Reader:
         self._wrong(place, "say 'all', 'first', {quorum: 0.5} with a share, or {best: CEL over 'result'}")
         return Join()
 
-    def _branch(self, tree: Mapping[str, Any], place: Place) -> Branch:
+    def _branch(self, tree: Mapping[str, Any], place: Place) -> Branch | Choice:
+        if isinstance(tree["branch"], Mapping):
+            return self._choice(tree["branch"], (*place, "branch"))
         written = self._given(tree, "branch", list, place) or []
         inside = (*place, "branch")
         arms = [self._arm(arm, (*inside, n), last=n == len(written) - 1) for n, arm in enumerate(written)]
@@ -229,12 +241,63 @@ class _Reader:
         self._wrong(place, "an arm says 'when' and 'do'; the last one may say 'otherwise' alone")
         return None
 
+    def _choice(self, tree: Mapping[str, Any], place: Place) -> Choice:
+        self._known(tree, _CHOICE, place)
+        named = self._given(tree, "cases", dict, place) or {}
+        if not named:
+            self._wrong((*place, "cases"), "name one case at least, each with the steps that it leads to")
+        sure = self._given(
+            tree, "threshold", (int, float), place, lambda t: 0 < t <= 1, "above 0, and 1 at most"
+        )
+        rest = tree.get("otherwise")
+        return Choice(
+            ask=self._ask(tree.get("ask"), (*place, "ask")),
+            cases=tuple(self._case(name, body, (*place, "cases", str(name))) for name, body in named.items()),
+            choice=self._answer(tree, "choice", place),
+            confidence=self._answer(tree, "confidence", place),
+            threshold=defaults.CHOICE_CONFIDENCE if sure is None else float(sure),
+            otherwise=() if rest is None else self._body(rest, (*place, "otherwise")),
+            place=place,
+        )
+
+    def _ask(self, tree: Any, place: Place) -> Step:
+        if not isinstance(tree, Mapping) or "tool" not in tree:
+            self._wrong(place, "this is a mapping with 'tool' and 'with': the tool that names a case")
+            return Step(id="", tool="", place=place)
+        self._known(tree, _ASK, place)
+        return self._step({"id": "choice", **tree}, place)
+
+    def _case(self, name: Any, body: Any, place: Place) -> Case:
+        if not isinstance(name, str) or not 0 < len(name) <= LONGEST_CASE or not name.isprintable():
+            self._wrong(
+                place, f"a case has a name of 1 to {LONGEST_CASE} letters; 'yes' and 'no' need quotes"
+            )
+        return Case(name=str(name), body=self._body(body, place))
+
+    def _answer(self, tree: Mapping[str, Any], name: str, place: Place) -> str:
+        """A path into the answer, not into what the chain knows; with or without its `=`."""
+        return (self._given(tree, name, str, place) or name).removeprefix("=")
+
     def _repeat(self, tree: Mapping[str, Any], place: Place) -> Repeat:
         most = self._given(
             tree, "repeat", int, place, lambda n: 1 <= n <= MOST_TIMES, f"from 1 to {MOST_TIMES}"
         )
         body = self._body(tree.get("do"), (*place, "do"))
         return Repeat(most=most or 1, body=body, until=self._given(tree, "until", str, place), place=place)
+
+    def _transaction(self, tree: Mapping[str, Any], place: Place) -> Transaction:
+        said, inside = tree["transaction"], (*place, "transaction")
+        if not isinstance(said, Mapping) or not isinstance(said.get("begin"), Mapping):
+            self._wrong(inside, "this is a mapping with 'begin: {tool, with}' and 'steps'")
+            return Transaction(begin=Step(id="", tool=""), body=(), place=place)
+        self._known(said, ("begin", "steps"), inside)
+        begin = said["begin"]
+        self._known(begin, _BEGIN, (*inside, "begin"))
+        return Transaction(
+            begin=self._step({"id": "transaction", **begin}, (*inside, "begin")),
+            body=self._body(said.get("steps"), (*inside, "steps")),
+            place=place,
+        )
 
     def _known(self, tree: Mapping[str, Any], names: Sequence[str], place: Place) -> None:
         for name in tree:

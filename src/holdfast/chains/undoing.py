@@ -5,17 +5,17 @@ that nothing takes back, a run only goes forward: where it cannot, a person deci
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.chains.declared import Step, steps
-from holdfast.chains.lane import Failed, Lane, Stopped, Waiting
+from holdfast.chains.lane import Failed, Lane, Stopped, Waiting, together
+from holdfast.chains.transacting import void, within
 from holdfast.chains.values import Missing, filled
 from holdfast.model import tool
 from holdfast.model.errors import Code
 from holdfast.model.expression import ExpressionError, Template
 from holdfast.model.observation import Status
-from holdfast.model.run import Line, RunState, StepState
+from holdfast.model.run import COMMIT, Line, RunState, StepState
 
 if TYPE_CHECKING:
     from holdfast.chains.drive import Driver
@@ -77,14 +77,16 @@ async def settle(driver: "Driver") -> None:
         for told in choice.arguments or ():
             left = Line(state=StepState.DONE, **told)
             seen = await driver.calls.became(f"{driver.run.id}.{left.name}", left.tool)
-            if seen is not None and seen.status is Status.UNKNOWN:
+            if seen is not None and seen.unsettled:
                 text = f"the outcome of call {seen.call_id!r} of step {left.name!r}, which was given up"
                 unknown.append(Waiting(text, seen.call_id))
             elif seen is not None and seen.status is Status.DONE:
-                await driver.note(replace(left, call_id=seen.call_id, result=seen.data))
-                await take_back(driver, [left.name], Lane())
+                await driver.note(await driver.did(left, seen))
+                begun = left.name.removesuffix(COMMIT)
+                done = [left.name] if begun == left.name else within(driver.chain, driver.lines, begun)
+                await take_back(driver, done, Lane())
     if unknown:
-        raise unknown[0]
+        raise together(unknown)
 
 
 async def _one(driver: "Driver", line: Line, lane: Lane) -> None:
@@ -94,7 +96,7 @@ async def _one(driver: "Driver", line: Line, lane: Lane) -> None:
         raise Failed(name, Code.COMPENSATION_FAILED.value, text)
     by, arguments = found
     for attempt in range(RETRIES + 1):
-        seen = await driver.call(by, arguments, name, Lane())
+        seen = await driver.call(by, arguments, name, Lane(), after=[line.call_id])
         if seen.status is Status.DONE:
             said: dict[str, Any] = {"call_id": seen.call_id, "arguments": arguments, "result": seen.data}
             await driver.note(Line(name=name, state=StepState.DONE, tool=by, **said))
@@ -128,7 +130,8 @@ def how(driver: "Driver", line: Line) -> tuple[str, Any] | None:
 
 def _partial(driver: "Driver") -> dict[str, Any]:
     """What was done stays, so it is told; CHN-5."""
-    lines = [line for line in driver.lines.values() if "~" not in line.name]
+    gone = void(driver.chain, driver.lines)
+    lines = [line for line in driver.lines.values() if "~" not in line.name and line.name not in gone]
     return {
         "completed": {line.name: line.result for line in lines if line.state is StepState.DONE},
         "failed": {line.name: line.message for line in lines if line.state is StepState.FAILED},
@@ -142,7 +145,9 @@ def _pivot(driver: "Driver") -> str | None:
 
 def _done(driver: "Driver") -> list[Line]:
     """What changed something, the last one first."""
+    gone = void(driver.chain, driver.lines)
     lines = [one for one in driver.lines.values() if one.state is StepState.DONE and one.writes]
+    lines = [one for one in lines if one.name not in gone]
     return sorted(lines, key=lambda line: -line.number)
 
 

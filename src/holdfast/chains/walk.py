@@ -3,7 +3,18 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from holdfast.chains.declared import Branch, Chain, Node, Parallel, Place, Repeat, Step, steps
+from holdfast.chains.declared import (
+    Branch,
+    Chain,
+    Choice,
+    Node,
+    Parallel,
+    Place,
+    Repeat,
+    Step,
+    Transaction,
+    steps,
+)
 from holdfast.chains.faults import Findings
 from holdfast.chains.shapes import UNKNOWN, BadPath, Shape, fits, member, names, paths_in, shape, together
 from holdfast.model.contract import Contract
@@ -17,6 +28,8 @@ class Walk:
         self._chain = chain
         self._tools = tools
         self._findings = findings
+        self._within = False
+        """Whether this is the inside of a transaction, which fills in its session."""
         self._order = {step.id: number for number, step in enumerate(steps(chain.body))}
 
     def all(self) -> None:
@@ -43,10 +56,14 @@ class Walk:
                 return self._parallel(node, seen)
             case Branch():
                 return self._branch(node, seen)
+            case Choice():
+                return self._choice(node, seen)
             case Repeat():
                 after = self._body(node.body, seen)
                 self._condition(node.until, after, (*node.place, "until"))
                 return after
+            case Transaction():
+                return self._transaction(node, seen)
 
     def _parallel(self, node: Parallel, seen: dict[str, Shape]) -> dict[str, Shape]:
         if node.join.score is not None:
@@ -64,6 +81,45 @@ class Walk:
             made = self._body(arm.body, seen)
             after |= {name: one for name, one in made.items() if name not in seen}
         return _perhaps(after)
+
+    def _choice(self, node: Choice, seen: dict[str, Shape]) -> dict[str, Shape]:
+        asked = {node.ask.id: self._step(node.ask, seen)}
+        self._asked(node, self._result(node.ask))
+        after: dict[str, Shape] = {}
+        for body in (*(case.body for case in node.cases), node.otherwise):
+            made = self._body(body, {**seen, **asked})
+            after |= {name: one for name, one in made.items() if name not in seen and name not in asked}
+        return asked | _perhaps(after)
+
+    def _transaction(self, node: Transaction, seen: dict[str, Shape]) -> dict[str, Shape]:
+        begun = {node.begin.id: self._step(node.begin, seen)}
+        self._within, outside = True, self._within
+        after = self._body(node.body, {**seen, **begun})
+        self._within = outside
+        return after
+
+    def _asked(self, node: Choice, answer: Shape) -> None:
+        """Whether the tool can name these cases, and say how sure it is."""
+        named = self._answered(node.choice, answer, (*node.place, "choice"))
+        sure = self._answered(node.confidence, answer, (*node.place, "confidence"))
+        if sure is not None and fits(sure, {"type": "number"}) == "no":
+            self._findings.wrong((*node.place, "confidence"), "this is never a number from 0 to 1")
+        if named is None:
+            return
+        for case in node.cases:
+            if fits(named, {"const": case.name}) == "no":
+                text = f"{node.ask.tool!r} never answers {case.name!r}; this case would never be taken"
+                self._findings.wrong((*node.place, "cases", case.name), text)
+        if not node.otherwise and fits(named, {"enum": [case.name for case in node.cases]}) != "yes":
+            text = "it may name something that is no case; a person is asked then, or say 'otherwise'"
+            self._findings.unsure((*node.place, "cases"), text)
+
+    def _answered(self, path: str, answer: Shape, place: Place) -> dict[str, Any] | None:
+        try:
+            return shape(f"answer | {path}", {"answer": answer}).schema
+        except BadPath as error:
+            self._findings.wrong(place, str(error))
+            return None
 
     # --- one step -------------------------------------------------------------------------
 
@@ -100,8 +156,13 @@ class Walk:
     ) -> None:
         schema = contract.affordance.input_schema
         required = schema.get("required", ())
+        session = contract.transactional.session if self._within else None
+        filled = None if session is None else session.handle
+        if filled is not None and filled in arguments:
+            text = "the transaction fills this with its session; leave it out"
+            self._findings.wrong((*place, filled), text)
         for name in required:
-            if name not in arguments:
+            if name not in arguments and name != filled:
                 self._findings.wrong(place, f"{contract.tool!r} needs {name!r}, which is not given")
         for name, value in arguments.items():
             wanted, there = member(schema, name), (*place, name)

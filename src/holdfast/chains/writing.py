@@ -2,7 +2,19 @@
 
 from typing import Any
 
-from holdfast.chains.declared import Arm, Branch, Chain, Join, Node, Parallel, Repeat, Showing, Step
+from holdfast.chains.declared import (
+    Arm,
+    Branch,
+    Chain,
+    Choice,
+    Join,
+    Node,
+    Parallel,
+    Repeat,
+    Showing,
+    Step,
+    Transaction,
+)
 
 
 def written(chain: Chain) -> dict[str, Any]:
@@ -33,9 +45,13 @@ def _node(node: Node) -> dict[str, Any]:
             return {"parallel": [_body(branch) for branch in node.branches], "join": _join(node.join)}
         case Branch():
             return {"branch": [_arm(arm) for arm in node.arms]}
+        case Choice():
+            return {"branch": _choice(node)}
         case Repeat():
             until = {} if node.until is None else {"until": node.until}
             return {"repeat": node.most, **until, "do": _body(node.body)}
+        case Transaction():
+            return {"transaction": {"begin": _step(node.begin), "steps": _body(node.body)}}
 
 
 def step_written(step: Step) -> dict[str, Any]:
@@ -68,6 +84,18 @@ def _step(step: Step) -> dict[str, Any]:
 
 def _arm(arm: Arm) -> dict[str, Any]:
     return {"otherwise": _body(arm.body)} if arm.when is None else {"when": arm.when, "do": _body(arm.body)}
+
+
+def _choice(node: Choice) -> dict[str, Any]:
+    rest = {"otherwise": _body(node.otherwise)} if node.otherwise else {}
+    return {
+        "ask": _step(node.ask),
+        "choice": node.choice,
+        "confidence": node.confidence,
+        "threshold": node.threshold,
+        "cases": {case.name: _body(case.body) for case in node.cases},
+        **rest,
+    }
 
 
 def _join(join: Join) -> Any:

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    from holdfast.cli.garbage import seldom
+
+    seldom()
     from holdfast.cli.app import run
 
     # A command says itself what matters; `serve` sets up logging of its own.

@@ -30,6 +30,7 @@ from holdfast.cli import (
     store,
     story,
     tools,
+    upstream_sessions,
     watch,
     why,
     wrap,
@@ -51,7 +52,7 @@ for module in (serve, stdio, wrap, calls, tools, why, story, watch, approvals, b
     module.add(app)
 for module in (audit, doctor, figures, channels, rules, plans, chain, labels, store, keys, grants):
     module.add(app)
-for module in (delegate, login, later):
+for module in (upstream_sessions, delegate, login, later):
     module.add(app)
 
 

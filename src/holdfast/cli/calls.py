@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.cli.exits import BY_STATUS
+from holdfast.cli import exits
 from holdfast.cli.invoked import with_config
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json
 from holdfast.cli.screen import show_json
@@ -86,7 +86,7 @@ def call(
         show_json(observation.to_dict())
     else:
         show_observation(observation, people, with_config(config))
-    raise typer.Exit(BY_STATUS[observation.status])
+    raise typer.Exit(exits.of(observation))
 
 
 async def approvers(gateway: "Gateway", by: Principal, seen: Observation) -> list[str]:

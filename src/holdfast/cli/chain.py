@@ -43,6 +43,8 @@ STYLES = {
     "chosen": "dim",
 }
 
+ENDS = {"choice": "chosen", "commit": "commit", "rollback": "rollback"}
+"""What a line says that is no step, by what its name ends with."""
 FOUND = {"shown": "green", "refuted": "bold red", "nothing": "yellow"}
 
 
@@ -150,6 +152,29 @@ def resume(run_id: RunId, as_: As = None, config: ConfigFile = DEFAULT_CONFIG, a
     _told(with_gateway(config, resumed), as_json)
 
 
+@chain.command("choose")
+def choose(
+    run_id: RunId,
+    step: Annotated[
+        str,
+        typer.Argument(metavar="STEP", help="Where it waits, as 'chain show' names it.", show_default=False),
+    ],
+    case: Annotated[str, typer.Argument(metavar="CASE", help="The case that it is.", show_default=False)],
+    as_: As = None,
+    config: ConfigFile = DEFAULT_CONFIG,
+    as_json: Json = False,
+) -> None:
+    """Say which way a run goes where the tool that it asked was not sure enough."""
+
+    async def chosen(gateway: "Gateway") -> "Shown":
+        by = decider(gateway, as_)
+        taken = await gateway.chains.choices.choose(by, run_id, step, case)
+        await gateway.chains.wait(by, run_id, WAIT_S, beyond=taken.round)
+        return await gateway.chains.look(by, run_id)
+
+    _told(with_gateway(config, chosen), as_json)
+
+
 @chain.command("abandon")
 def abandon(run_id: RunId, note: Note, as_: As = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """End a run as it stands: what was done stays done."""
@@ -195,23 +220,16 @@ def prove(
     async def proven(gateway: "Gateway") -> "Proof":
         return await gateway.chains.inversions.prove(decider(gateway, as_), _found(gateway, named), given)
 
+    from holdfast.gateway.proving_chains import told_proof
+
     report = with_gateway(config, proven)
-    rows = [
-        {
-            "step": one.undoable.step.id,
-            "tool": one.undoable.tool,
-            "undone_by": one.undoable.undone_by,
-            "found": "nothing" if one.how is None else one.how.value,
-            "text": one.text,
-        }
-        for one in report.tried
-    ]
+    told = told_proof(report)
     if as_json:
-        show_json({"chain": report.chain.name, "ok": report.ok, "steps": rows})
-    elif not rows:
+        show_json(told)
+    elif not told["steps"]:
         show(text("this chain takes nothing back, so there is nothing to show"))
     else:
-        for row in rows:
+        for row in told["steps"]:
             found = (f"  {row['found']:<8}", FOUND[row["found"]])
             show(text(found, f" {row['step']}", (f"  {row['tool']} by {row['undone_by']}", "dim")))
             show(text(("           ", "dim"), row["text"]))
@@ -296,6 +314,10 @@ def _show_run(seen: "Shown") -> None:
             continue
         undone = line.name.endswith("~undo")
         name, word = (line.name.removesuffix("~undo"), "undone") if undone else (line.name, line.state.value)
+        step, _, what = name.partition("~")
+        if what in ENDS:
+            show(text((f"  {ENDS[what]:<8}", STYLES["chosen"]), f" {step}  {line.message}".rstrip()))
+            continue
         show(
             text(
                 (f"  {word:<8}", "magenta" if undone else STYLES[line.state]),

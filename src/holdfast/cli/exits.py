@@ -4,7 +4,7 @@ from enum import IntEnum
 
 from holdfast.identity import Unauthenticated
 from holdfast.model.errors import ConfigError, Forbidden, NotFound
-from holdfast.model.observation import Status
+from holdfast.model.observation import Observation, Status
 
 
 class Exit(IntEnum):
@@ -25,6 +25,11 @@ BY_STATUS: dict[Status, Exit] = {
     Status.HELD: Exit.HELD,
     Status.UNKNOWN: Exit.UNKNOWN,
 }
+
+
+def of(seen: Observation) -> Exit:
+    """What goes on is not known yet, and not to be done another way."""
+    return Exit.UNKNOWN if seen.pending is not None else BY_STATUS[seen.status]
 
 
 def of_error(error: BaseException) -> Exit:

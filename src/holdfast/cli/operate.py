@@ -93,7 +93,7 @@ def halts(config: ConfigFile = DEFAULT_CONFIG, as_json: Json = False) -> None:
 def cancel(
     call_id: CallId, as_: As = None, config: ConfigFile = DEFAULT_CONFIG, as_json: Json = False
 ) -> None:
-    """Stop a call that has not acted yet."""
+    """Stop a call that has not acted yet, or the job it has submitted."""
     result = with_gateway(config, lambda gateway: gateway.cancel(decider(gateway, as_), call_id))
     if as_json:
         show_json({"call_id": call_id, "result": result})
@@ -104,6 +104,6 @@ def cancel(
 
 EXPLAINED = {
     "cancelled": "it did not act",
-    "requested": "the process that runs it stops it if it has not acted",
+    "requested": "the process that runs it stops it if it has not acted; a job is stopped at its upstream",
     "too late": "it has acted or ended; look at it before doing anything else",
 }

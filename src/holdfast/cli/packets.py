@@ -77,6 +77,9 @@ def _facts(asked: Approval) -> Iterator[tuple[str, str]]:
     yield "way back", ", ".join(str(part) for part in _way_back(back) if part)
     yield "cost", _cost(packet.get("cost") or {})
     yield "task", " / ".join(str(packet[name]) for name in ("task", "step") if packet.get(name))
+    if said := packet.get("escalation"):
+        yield "tried", "; ".join(f"{one['tool']}: {one.get('code', 'passed over')}" for one in said["tried"])
+        yield "urgency", said["urgency"] + (f", wanted by {said['wanted_by']}" if "wanted_by" in said else "")
     yield "votes", "; ".join(_votes(asked)) or "none yet"
     yield "waits for", f"{_counted(asked.missing) or 'nobody'} until {moment(asked.expires_at)}"
 

@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 
 SEND_S = 2.0
 """How long the last answers have to get out once they are known."""
+LATER_S = 3.0
+"""After it serves, before it loads what only clients of MCP need: whoever is sooner has it loaded."""
 
 
 def run(
@@ -70,6 +72,9 @@ async def _serve(
     if links is not None:
         on_end(links.life, unwanted)
     async with Gateway.open(config) as gateway:
+        if links is not None and links.first and not links.alone:
+            for note in gateway.upstream_sessions.bound_to_a_process():
+                log.warning("%s", note)
         app = build(gateway, command(), alone=links is None or links.alone)
         async with app.state.mcp.running():
             server = Server(app, gateway, patience, None if links is None else links.is_ready)
@@ -79,9 +84,17 @@ async def _serve(
             if links is None or links.first:
                 await welcome(gateway, address)
             garbage.settle()
+            loading = asyncio.create_task(_load(app))
             await server.serve(sockets=[bound])
+            loading.cancel()
     if gateway.unfinished:
         _vanish(gateway.unfinished)
+
+
+async def _load(app: "Starlette") -> None:
+    await asyncio.sleep(LATER_S)
+    await app.state.mcp.load()
+    garbage.keep()
 
 
 def _vanish(unfinished: int) -> None:
@@ -104,6 +117,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 http=Protocol,
+                ws="none",
                 log_config=None,
                 access_log=False,
                 server_header=False,

@@ -31,6 +31,8 @@ def show_observation(seen: Observation, approvers: Sequence[str] = (), config: s
     show(text((seen.status.value, STYLES[seen.status]), f"  {name}", code, ("  " + " · ".join(aside), "dim")))
     if seen.message:
         show(text(f"  {seen.message}"))
+    for line in _fallback(seen):
+        show(text(("  fallback: ", "dim"), line))
     for error in seen.field_errors:
         show(text((f"  {error.path or '/'}", "cyan"), f"  {error.message}"))
     for warning in seen.warnings:
@@ -43,6 +45,16 @@ def show_observation(seen: Observation, approvers: Sequence[str] = (), config: s
         show(text(("  next: ", "dim"), line))
 
 
+def _fallback(seen: Observation) -> list[str]:
+    """What was tried before, and who answered in the end; nothing where the first tool did."""
+    said = seen.fallback
+    if said is None:
+        return []
+    tried = [f"{one['tool']}: {one.get('code', 'passed over')}, {one['message']}" for one in said["tried"]]
+    fresh = "" if seen.provenance is None else f", {seen.provenance.freshness}"
+    return [*tried, f"level {said['level']} of {said['capability']!r} answers{fresh}"]
+
+
 def _next(seen: Observation, approvers: Sequence[str], config: str) -> list[str]:
     """What can be done now; nothing where it is done."""
     match seen.status:
@@ -52,6 +64,8 @@ def _next(seen: Observation, approvers: Sequence[str], config: str) -> list[str]
             again = f"call again with --key {seen.key}" if seen.key else "call again with the same key"
             yes = f"{command()} approve {seen.approval.id}"
             return [*(f"{yes}{who}{config}" for who in approvers or [" --as NAME"]), f"then {again}"]
+        case Status.PARTIAL if seen.pending is not None:
+            return [f"look how far it is: {command()} show {seen.call_id}{config}"]
         case Status.UNKNOWN:
             settle = f"{command()} settle {seen.call_id} committed|no-effect --note WHY{config}"
             return ["find out whether it happened; do not call again with another key", settle]

@@ -71,11 +71,20 @@ def _aside(story: "Story") -> str:
     return " · ".join(told)
 
 
+def _session(story: "Story") -> str:
+    """The session at its upstream that it was about, as it was then."""
+    about = None if story.observation is None else story.observation.upstream_session
+    return "" if about is None else f"{about['id']} ({about['state']})"
+
+
 def _facts(story: "Story") -> list[tuple[str, str]]:
     said = {
         "decided by": f"gate '{story.decided_by}'" if story.decided_by else "",
         "policies": "; ".join(story.policies),
         "task": story.task,
+        "session": _session(story),
+        "part of": story.part_of,
+        "after": ", ".join(story.after),
         "delegation": story.delegation,
         "approval": story.rests_on or ("" if story.approval is None else story.approval.id),
         "waits for": _waits(story),

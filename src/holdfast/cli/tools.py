@@ -48,11 +48,12 @@ def tools(
 ) -> None:
     """List the tools you may use, or show one."""
 
-    async def listed(gateway: "Gateway") -> "list[Listing]":
-        found = gateway.tools(caller(gateway, as_))
-        return [entry for entry in found if tool in (None, entry.tool.contract.tool)]
+    async def listed(gateway: "Gateway") -> "tuple[list[Listing], list[str]]":
+        found, by = gateway.tools(caller(gateway, as_)), caller(gateway, as_)
+        falls = [] if tool is None else gateway.fallbacks.explained(by, tool)
+        return [entry for entry in found if tool in (None, entry.tool.contract.tool)], falls
 
-    found = with_gateway(config, listed)
+    found, standing = with_gateway(config, listed)
     if tool is not None and not found:
         raise NotFound(f"there is no tool {tool!r} that you may use; 'holdfast tools' lists them")
     if as_json:
@@ -61,7 +62,7 @@ def tools(
         show_json({"tools": [shown(entry) for entry in found]})
     elif tool is not None:
         for entry in found:
-            _show_one(entry)
+            _show_one(entry, standing)
     else:
         _show_all(found)
 
@@ -87,7 +88,7 @@ def _show_all(found: "list[Listing]") -> None:
     )
 
 
-def _show_one(entry: "Listing") -> None:
+def _show_one(entry: "Listing", standing: list[str]) -> None:
     contract = entry.tool.contract
     face = contract.affordance
     show(
@@ -105,6 +106,8 @@ def _show_one(entry: "Listing") -> None:
     ):
         for line in said:
             show(text((f"  {label}: ", "dim"), line))
+    for line in standing:
+        show(text(("  fallback: ", "dim"), line))
     show(data(face.input_schema))
     for example in face.examples:
         show(text(("  example: ", "dim"), example.description), data(example.arguments))

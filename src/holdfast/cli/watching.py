@@ -18,7 +18,7 @@ FIRST = "call_"
 A_PAGE = 500
 MOST_OPEN = 1000
 """Calls whose end is waited for; the oldest are let go first."""
-OPEN = frozenset({RUNNING, Status.HELD.value, Status.UNKNOWN.value})
+OPEN = frozenset({RUNNING, Status.HELD.value, Status.UNKNOWN.value, Status.PARTIAL.value})
 
 
 class Rows(Protocol):

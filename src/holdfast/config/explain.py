@@ -31,6 +31,7 @@ SHAPES = {
     "id": "use 4 to 32 small letters and digits",
     "upstreams": "use small letters, digits and '-', at most 32",
     "host": "write the name of a server, and its port under 'port'",
+    "fallbacks": "write the tag of a capability, without spaces, at most 64",
     "channels": "use small letters, digits, '_' and '-', at most 32",
 }
 """What a value under this key looks like."""

@@ -14,6 +14,7 @@ from holdfast.config.auth import Auth
 from holdfast.config.channels import Channel, ChannelName
 from holdfast.config.console import Console, unfit
 from holdfast.config.egress import Egress
+from holdfast.config.fallbacks import Fallbacks, twice
 from holdfast.config.place import Fault
 from holdfast.config.references import unresolved
 from holdfast.config.secrets import Secret, SecretName
@@ -201,6 +202,8 @@ class Config(Section):
     """The folder of `.cedar` files; promoted at the first start, later by `holdfast policy promote`."""
     chains: Annotated[str, StringConstraints(min_length=1)] | None = None
     """The folder of chains, one YAML file each: tools `chains.NAME`, whose runs go on by themselves."""
+    fallbacks: Fallbacks = {}
+    """What is done where a tool cannot answer, by capability tag; `none` where nothing can be."""
     egress: Egress = Egress()
     """Where the gateway may connect to."""
     policy_review: PolicyReview = PolicyReview()
@@ -224,6 +227,7 @@ class Config(Section):
     def _agrees(self) -> "Config":
         wrong = list(unresolved(self.secrets, self.upstreams, self.channels))
         wrong += unfit(self.console, self.auth)
+        wrong += twice(self.fallbacks)
         for own in OWN:
             if own in self.upstreams:
                 wrong.append(

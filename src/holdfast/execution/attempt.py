@@ -16,6 +16,7 @@ from holdfast.execution.effort import Effort, Work
 from holdfast.execution.inject import injected, without
 from holdfast.execution.result import Broke, Ran, Result, Trace
 from holdfast.execution.runtime import Bulkhead, Runtime
+from holdfast.execution.upstream_session import exchanged
 from holdfast.model.answer import Answer
 from holdfast.model.call import Call
 from holdfast.model.costs import reported
@@ -131,7 +132,7 @@ def _describe(
     principal, parent = call.proposal.principal, call.proposal.parent
     return Attempt(
         tool=call.tool,
-        arguments=call.arguments,
+        arguments=call.arguments if call.sent is None else call.sent,
         key=call.upstream_key,
         tenant=principal.tenant,
         call_id=call.id,
@@ -149,6 +150,8 @@ def _describe(
 def judge(call: Call, work: "asyncio.Task[Any] | asyncio.Future[Any] | Effort") -> Result:
     """What a finished attempt proves, without the secrets that went with it."""
     result = _judged(call, work)
+    if call.seat is not None:
+        result = exchanged(call.seat, result)
     return without(result, call.injected) if call.injected else result
 
 
@@ -199,6 +202,7 @@ def _answered(call: Call, said: Any) -> Ran:
             code=said.code,
             untouched=said.untouched,
             pending=said.pending,
+            goes_on=said.goes_on,
             steps=said.steps,
         )
     return Ran(value=said)

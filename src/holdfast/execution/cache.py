@@ -1,7 +1,8 @@
 """Has this read been answered recently enough?
 
 Only READ_ONLY tools that declare a time to live; per tenant and fingerprint. What is
-past its time is gone: nothing stale is served as live.
+past its time is never an answer; it is only kept, while there is room, for who asks for
+what was known last and is told so (EXE-4).
 """
 
 from collections import OrderedDict
@@ -25,12 +26,11 @@ class Cache:
 
     def get(self, tenant: str, fingerprint: str, ttl_s: float, now: float) -> Cached | None:
         found = self._entries.get((tenant, fingerprint))
-        if found is None:
-            return None
-        if now - found.stored_at >= ttl_s:
-            del self._entries[(tenant, fingerprint)]
-            return None
-        return found
+        return None if found is None or now - found.stored_at >= ttl_s else found
+
+    def last(self, tenant: str, fingerprint: str) -> Cached | None:
+        """What was known last, however long ago: to be told as stale."""
+        return self._entries.get((tenant, fingerprint))
 
     def put(self, tenant: str, fingerprint: str, entry: Cached) -> None:
         self._entries[(tenant, fingerprint)] = entry

@@ -6,6 +6,7 @@ has ended, or is another tenant's, ends the attempt here, with nothing sent and 
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from holdfast.execution.result import Broke, Ran, Result, Trace
 from holdfast.execution.runtime import Runtime
@@ -75,18 +76,14 @@ def without(result: Result, secrets: Sequence[str]) -> Result:
     """What an upstream said, without what it was told in confidence."""
     purge = Purge(secrets, CREDENTIAL)
     if isinstance(result, Ran):
-        return Ran(
+        return replace(
+            result,
             value=purge.data(result.value),
-            cached_at=result.cached_at,
             native=None if result.native is None else purge.data(dict(result.native)),
             error=None if result.error is None else purge.text(result.error),
-            unfinished=result.unfinished,
         )
-    return Broke(
-        trace=result.trace,
-        code=result.code,
+    return replace(
+        result,
         message=purge.text(result.message),
-        retry_after_ms=result.retry_after_ms,
         native=None if result.native is None else purge.data(dict(result.native)),
-        late=result.late,
     )

@@ -7,10 +7,11 @@ Both go on in the background: what is known here must not get lost.
 import logging
 
 from holdfast.execution.attempt import judge
+from holdfast.execution.job import judged as job_judged
 from holdfast.execution.observe import observe
 from holdfast.execution.result import Broke
 from holdfast.execution.runtime import Runtime
-from holdfast.execution.verify import verify
+from holdfast.execution.upstream_session import accounted
 from holdfast.model.call import Call
 from holdfast.model.current import not_to_be_shown
 from holdfast.model.errors import StoreError
@@ -47,7 +48,12 @@ async def settle_late(call: Call, result: Broke, ports: Ports) -> None:
     assert result.late is not None  # noqa: S101  # only such results are kept
     try:
         await ports.clock.until(result.late)
-        judged = await verify(call, judge(call, result.late), ports)
+        if call.tool.session is not None and call.tool.session.role == "step":
+            return  # its session is rolled back by now
+        answered = judge(call, result.late)
+        judged = await job_judged(call, answered, ports)
+        if call.tool.session is not None:
+            judged = accounted(call, judged, answered, ports)
         observation = observe(call, judged, ports)
         if await ports.ledger.finish(call, observation, judged.state) and call.operation is not None:
             late = Settlement(state=judged.state, observation=None, by="late")

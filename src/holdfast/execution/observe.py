@@ -37,7 +37,7 @@ def observe(call: Call, judged: Judged, ports: Ports) -> Observation:
         warnings=_warnings(call, judged) if call.warnings or judged.warnings else (),
         outcome=Outcome(judged.rung, always.strength) if always.writes else None,
         attempts=call.attempts,
-        provenance=_provenance(always, judged, now) if done else None,
+        provenance=_provenance(call, always, judged, now) if done else None,
         policy_decision_id=call.decision.id,
         trace_id=call.trace_id,
         latency_ms=round((ports.clock.monotonic() - call.started) * 1000, 3),
@@ -53,6 +53,9 @@ def observe(call: Call, judged: Judged, ports: Ports) -> Observation:
         verification=None if always.verification is None else dict(always.verification),
         deprecation=None if contract.identity.deprecated_on is None else _deprecation(contract),
         steps=None if judged.steps is None else dict(judged.steps),
+        fallback=None if call.proposal.fallback is None else call.proposal.fallback.told(),
+        pending=None if judged.pending is None else dict(judged.pending),
+        upstream_session=None if judged.session is None else dict(judged.session),
     )
 
 
@@ -67,10 +70,13 @@ def shown(call: Call, text: str | None) -> str | None:
     return withheld(text, not_to_be_shown(call))
 
 
-def _provenance(always: Promised, judged: Judged, now: str) -> Provenance:
+def _provenance(call: Call, always: Promised, judged: Judged, now: str) -> Provenance:
+    at = call.proposal.fallback
+    confidence = 1.0 if at is None else at.confidence
     if judged.cached_at is None:
-        return Provenance(always.tool, always.version, now, "live", 1.0)
-    return Provenance(always.tool, always.version, iso(judged.cached_at), "cached", 1.0)
+        return Provenance(always.tool, always.version, now, "live", confidence)
+    freshness = "cached" if at is None or not at.stale else "stale"
+    return Provenance(always.tool, always.version, iso(judged.cached_at), freshness, confidence)
 
 
 def _cost(call: Call) -> dict[str, Any] | None:

@@ -33,6 +33,7 @@ class Ran:
     """Nothing is left of what it did before it failed."""
     pending: str | None = None
     """Why its outcome will only be known later."""
+    goes_on: Mapping[str, Any] | None = None
     steps: Mapping[str, Any] | None = None
 
 

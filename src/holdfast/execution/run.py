@@ -21,7 +21,9 @@ _SICK = frozenset(
 
 
 async def run(call: Call, runtime: Runtime) -> Result:
-    contract = call.tool.contract
+    contract, at = call.tool.contract, call.proposal.fallback
+    if at is not None and at.stale:
+        return _stale(call, runtime)
     if contract.runtime.cache_ttl_s is not None:
         cached = _cached(call, runtime, contract.runtime.cache_ttl_s)
         if cached is not None:
@@ -87,13 +89,26 @@ def _cached(call: Call, runtime: Runtime, ttl_s: float) -> Ran | None:
     if call.writes or call.proposal.depth:  # a gate reads what is, not what was
         return None
     found = runtime.cache.get(call.principal.tenant, _place(call, runtime), ttl_s, runtime.clock.monotonic())
-    return (
-        None if found is None else Ran(value=found.value, cached_at=found.retrieved_at, native=found.native)
-    )
+    return None if found is None else _known(found)
+
+
+def _stale(call: Call, runtime: Runtime) -> Result:
+    """What was known last; nothing is sent, whatever comes of it."""
+    found = None if call.writes else runtime.cache.last(call.principal.tenant, _place(call, runtime))
+    if found is not None:
+        return _known(found)
+    said = f"{call.tool.contract.tool!r} has not answered this before, so nothing can be told in its place"
+    return Broke(trace=Trace.NONE, code=Code.DEPENDENCY_UNAVAILABLE, message=said)
+
+
+def _known(found: Cached) -> Ran:
+    return Ran(value=found.value, cached_at=found.retrieved_at, native=found.native)
 
 
 def remember(call: Call, judged: Judged, runtime: Runtime) -> None:
     """Keep a verified read for its time to live."""
+    if judged.cached_at is not None:
+        return  # what was known is no newer for being asked for again
     if call.tool.contract.runtime.cache_ttl_s is not None and not call.writes:
         entry = Cached(judged.data, runtime.clock.monotonic(), runtime.clock.now(), judged.native)
         runtime.cache.put(call.principal.tenant, _place(call, runtime), entry)

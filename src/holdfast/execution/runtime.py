@@ -72,6 +72,11 @@ class Runtime:
             found = self.breakers[tool] = Breaker(self.clock)
         return found
 
+    def rests(self, tool: str) -> bool:
+        """Whether it failed too often to be asked now."""
+        found = self.breakers.get(tool)
+        return found is not None and found.state == "open"
+
     def bulkhead(self, upstream: str) -> Bulkhead:
         found = self.bulkheads.get(upstream)
         if found is None:

@@ -57,6 +57,7 @@ def _unrun(call: Call, ports: Ports, **said: Any) -> Observation:
         key=key,
         key_source=key_source,
         warnings=() if tool is None else tuple(call.warnings),
+        fallback=None if call.proposal.fallback is None else call.proposal.fallback.told(),
         **(said if tool is None else _shown(call, said)),
     )
 

@@ -39,6 +39,9 @@ class Judged:
     cached_at: float | None = None
     native: Mapping[str, Any] | None = None
     steps: Mapping[str, Any] | None = None
+    pending: Mapping[str, Any] | None = None
+    session: Mapping[str, Any] | None = None
+    """The session at the upstream that it is about."""
 
 
 async def verify(call: Call, result: Result, ports: Ports) -> Judged:
@@ -62,18 +65,43 @@ async def _verified(call: Call, result: Ran, ports: Ports) -> Judged:
     if result.unfinished:
         return _unfinished(result)
     if result.pending is not None:
-        return _pending(call, result.pending)
-    tool = call.tool
+        return _pending(call, result.pending, result.goes_on)
     fault = None if result.error else _output_fault(call, result.value)
-    if fault is None and tool.in_band is not None:
-        said = _in_band(call, tool.in_band, result)
+    said = objected(call, result, fault)
+    return said if said is not None else await accepted(call, result, ports)
+
+
+def objected(call: Call, result: Ran, fault: str | None = None) -> Judged | None:
+    """What the answer itself says against it."""
+    if fault is None and call.tool.in_band is not None:
+        said = _in_band(call, call.tool.in_band, result)
         if isinstance(said, Judged):
             return said
         fault = said
     if fault is not None:
-        return _invalid(call, fault)
-    if result.error is not None:
-        return _said_no(call, result)
+        return invalid(call, fault)
+    return None if result.error is None else _said_no(call, result)
+
+
+async def verified_later(call: Call, result: Result, ports: Ports) -> Judged:
+    """The same for what a job came to; whether it failed was said by its contract's `failed`."""
+    if isinstance(result, Broke):
+        return _broken(result)
+    fault = None if result.error else _output_fault(call, result.value)
+    if fault is not None:
+        judged = invalid(call, fault)
+    elif result.error is not None:
+        judged = _said_no(call, result)
+    else:
+        judged = await accepted(call, result, ports)
+    if call.decision.redact:
+        _hush(judged, result.value, call.decision.redact)
+    return judged
+
+
+async def accepted(call: Call, result: Ran, ports: Ports) -> Judged:
+    """The tool says that it is done: does it make sense, and can it be seen?"""
+    tool = call.tool
     judged = Judged(
         status=Status.DONE,
         state=State.COMMITTED,
@@ -84,7 +112,7 @@ async def _verified(call: Call, result: Ran, ports: Ports) -> Judged:
     )
     insane = _sanity(call, result.value, judged.warnings) if tool.sanity else None
     if insane is not None:
-        return _invalid(call, insane)
+        return invalid(call, insane)
     if tool.postconditions:
         await _postconditions(call, judged, ports)
     if call.decision.verify and call.writes and judged.status is Status.DONE:
@@ -145,8 +173,13 @@ def _unfinished(result: Ran) -> Judged:
     )
 
 
-def _pending(call: Call, why: str) -> Judged:
+def _pending(call: Call, why: str, goes_on: Mapping[str, Any] | None) -> Judged:
     """Not lost: it goes on without this call, and what comes of it is found out later."""
+    if goes_on is not None:
+        state = State.UNKNOWN if call.writes else State.NO_EFFECT
+        return Judged(
+            status=Status.PARTIAL, state=state, message=why, rung=Rung.ACCEPTED, pending=dict(goes_on)
+        )
     if call.writes:
         return Judged(status=Status.UNKNOWN, state=State.UNKNOWN, code=Code.OUTCOME_UNKNOWN, message=why)
     return Judged(status=Status.FAILED, state=State.NO_EFFECT, code=Code.TIMEOUT, message=why)
@@ -181,7 +214,7 @@ def _output_fault(call: Call, value: Any) -> str | None:
     )
 
 
-def _invalid(call: Call, fault: str) -> Judged:
+def invalid(call: Call, fault: str) -> Judged:
     """A read with a bad answer failed; of a write with a bad answer nobody knows."""
     call.misfit = True
     if call.writes:

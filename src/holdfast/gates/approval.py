@@ -8,7 +8,7 @@ Whatever does not fit what was approved is refused and is a security event (APR-
 from typing import Any
 
 from holdfast.model import grant
-from holdfast.model.approval import Answer, Approval, Chain, Need, needed, stand_ins
+from holdfast.model.approval import ESCALATED, Answer, Approval, Chain, Need, joined, needed, stand_ins
 from holdfast.model.call import Call
 from holdfast.model.derive import join
 from holdfast.model.errors import Code, TooManyAsks
@@ -18,6 +18,7 @@ from holdfast.model.restored import REFUSED, RESTORED
 from holdfast.model.stage import UseGrant, UseRule, UseStep
 from holdfast.model.standing import Plan, granted, step_for, unmet, why_not
 from holdfast.model.verdict import PASS, Hold, Refusal, Verdict
+from holdfast.model.vocabulary import State
 from holdfast.ports import Ports
 
 
@@ -29,6 +30,8 @@ async def approval(call: Call, ports: Ports) -> Verdict:
         if forged is not None:
             return forged
     need = needed(call.tool.contract.security.approval_floor, call.decision)
+    if call.proposal.fallback is not None:
+        need = await _escalated(call, need, ports)
     if not need:
         return PASS
     if call.ref is None:
@@ -42,6 +45,20 @@ async def approval(call: Call, ports: Ports) -> Verdict:
         return await unasked(ports) or PASS
     missing = lacking(call, need, ports) or await unasked(ports)
     return missing or await _ask(call, need, ports)
+
+
+async def _escalated(call: Call, need: dict[str, int], ports: Ports) -> dict[str, int]:
+    """Where no tool could answer a person is asked, and then has the word; EXE-4."""
+    at, earlier = call.proposal.fallback, call.earlier
+    if at is not None and at.escalated:
+        return joined(need, ESCALATED)
+    if earlier is None or earlier.state not in (State.HELD, State.NO_EFFECT):
+        return need
+    found = await ports.approvals.find(earlier.ref)
+    if found is None or "escalation" not in found.packet:
+        return need
+    answered = found.answer is Answer.APPROVED and found.expires_at > ports.clock.now()
+    return joined(need, ESCALATED) if earlier.state is State.HELD or answered else need
 
 
 async def unasked(ports: Ports) -> Refusal | None:

@@ -3,7 +3,8 @@
 Where the contract says how to look, what the arguments name is looked up and the target
 is read back through governed reads: rules over them must hold, the target must exist, be
 in a valid state and, when the caller planned on a version, still have that version. A
-call that was planned by a preview must still do what the preview said.
+call that was planned by a preview must still do what the preview said. A session that the
+upstream keeps open must be the caller's own, and still be open.
 """
 
 from typing import Any
@@ -14,13 +15,18 @@ from holdfast.model.errors import Code
 from holdfast.model.expression import ExpressionError
 from holdfast.model.fields import FieldError
 from holdfast.model.observation import Status
-from holdfast.model.tool import State, broken
+from holdfast.model.stage import WorkIn
+from holdfast.model.tool import InSession, State, broken
+from holdfast.model.upstream_session import UpstreamSession, Why, refused
 from holdfast.model.verdict import PASS, Pass, Refusal, Verdict
-from holdfast.ports import Ports
+from holdfast.model.visible import visible
+from holdfast.ports import Ports, partner
 
 
 async def state(call: Call, ports: Ports) -> Verdict:
     tool, proposal = call.tool, call.proposal
+    if tool.session is not None and (refusal := await _session(call, tool.session, ports)) is not None:
+        return refusal
     if tool.state is None and not tool.situation and proposal.if_match is proposal.plan_token is None:
         return PASS
     verdict = await _situation(call, ports) if call.tool.situation else PASS
@@ -31,6 +37,60 @@ async def state(call: Call, ports: Ports) -> Verdict:
     if isinstance(verdict, Refusal) and verdict.data is not None:
         call.shows = _shown(call, ports)
     return verdict
+
+
+async def _session(call: Call, part: InSession, ports: Ports) -> Refusal | None:
+    """What may still be done in it is asked once more with the claim; EXE-8."""
+    if ports.upstream_sessions is None:
+        return Refusal(Code.TOOL_UNAVAILABLE, "sessions of upstreams are not kept here")
+    if part.role == "begin":
+        return _endless(call, part, ports)
+    given = str(call.arguments.get(part.argument))
+    session = await ports.upstream_sessions.get(call.principal.tenant, given)
+    own = (call.principal.id, call.tool.contract.identity.namespace, part.name)
+    if session is None or (session.principal, session.namespace, session.name) != own:
+        text = f"there is no session '{given}' of yours; begin one with {_named(call, part, 'begin', ports)}"
+        return Refusal(Code.STALE_STATE, text, (FieldError(f"/{part.argument}", "a session", "", text),))
+    if session.home == "elsewhere":
+        text = f"session '{given}' lives in another process of this gateway, with its upstream"
+        return Refusal(Code.CONFLICT, f"{text}; call where it was begun, or serve with one worker")
+    why = _over(session) or refused(session, part.role, call.id, ports.clock.now())
+    if why is not None and why.code is Code.STALE_STATE:
+        return Refusal(why.code, why.message, data={"upstream_session": _told(session)})
+    call.seat = session
+    call.stage("state", WorkIn(session.id, part.role, call.writes))
+    return None
+
+
+def _over(session: UpstreamSession) -> Why | None:
+    if session.home == "gone":
+        text = f"session '{session.id}' ended with the process that its upstream lived in"
+        return Why(Code.STALE_STATE, f"{text}; begin a new one with a new key")
+    if session.handle is None and not session.state.over:
+        return Why(Code.STALE_STATE, f"session '{session.id}' was erased; begin a new one with a new key")
+    return None
+
+
+def _endless(call: Call, part: InSession, ports: Ports) -> Refusal | None:
+    """Nobody begins what they could not end."""
+    for role in ("commit", "rollback"):
+        found = partner(ports.catalog.list(), call.tool.contract.identity.namespace, part.name, role)
+        if found is None:
+            text = f"no tool of {call.tool.contract.identity.namespace!r} has the role '{role}' in session"
+            return Refusal(Code.TOOL_UNAVAILABLE, f"{text} {part.name!r}, so it could not be ended")
+        if not visible(call.principal, found):
+            text = f"whoever begins a session needs {found.tool!r} to end it; ask for that too"
+            return Refusal(Code.PERMISSION_DENIED, text)
+    return None
+
+
+def _named(call: Call, part: InSession, role: str, ports: Ports) -> str:
+    found = partner(ports.catalog.list(), call.tool.contract.identity.namespace, part.name, role)
+    return f"the tool of role '{role}'" if found is None else f"'{found.tool}'"
+
+
+def _told(session: UpstreamSession) -> dict[str, str]:
+    return {"id": session.id, "name": session.name, "state": session.state.value}
 
 
 def _shown(call: Call, ports: Ports) -> tuple[str, ...]:

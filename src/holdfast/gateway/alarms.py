@@ -220,7 +220,8 @@ def run_waits(seen: Situation, limits: Thresholds) -> Iterator[Finding]:
     """A run goes neither forward nor back until a person decides."""
     for run in seen.stuck:
         if run.state is not RunState.COMPENSATION_FAILED:
-            yield _stuck("run_waits", run, "goes neither forward nor back")
+            what = "waits for somebody to choose its way" if run.chooses else "goes neither forward nor back"
+            yield _stuck("run_waits", run, what)
 
 
 RULES: tuple[Rule, ...] = (
@@ -275,7 +276,7 @@ def _stuck(kind: str, run: Run, what: str) -> Finding:
     """Without what tools have said: that is read where it is marked as theirs."""
     text = (
         f"run {run.id!r} of chain {run.chain!r} {what}; look at it with 'holdfast chain show {run.id}', "
-        "then resume or abandon it"
+        f"then {'choose' if run.chooses else 'resume'} or abandon it"
     )
     facts = {"chain": run.chain, "version": run.version, "state": run.state, "started_by": run.principal}
     return Finding(kind, run.id, text, facts)

@@ -12,7 +12,7 @@ from holdfast.config import Config
 from holdfast.gateway.chain_tools import made_of, offered, plan_of
 from holdfast.model.contract import CHAINS, Contract
 from holdfast.model.errors import AdmissionError, Code, ConfigError, NoEffect
-from holdfast.ports import Catalog
+from holdfast.ports import Catalog, partner
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class ChainOffers:
 
     def _unchanged(self) -> bool:
         """Whether every chain that is offered, and no other, still is what it was."""
-        now = {name: check(chain, self._contract) for name, chain in self.read().items()}
+        now = {name: self._checked(chain) for name, chain in self.read().items()}
         before = {name: made_of(report) for name, report in self.offered.items()}
         return before == {name: made_of(report) for name, report in now.items() if report.ok}
 
@@ -67,7 +67,7 @@ class ChainOffers:
         """Those that can be, in turns, for a chain may be a step of another one; why not, of the others."""
         waiting, refused = dict(self.read()), dict[str, str]()
         while True:
-            reports = {name: check(chain, self._contract) for name, chain in waiting.items()}
+            reports = {name: self._checked(chain) for name, chain in waiting.items()}
             ready = [report for report in reports.values() if report.ok]
             if not ready:
                 told = {name: "; ".join(map(str, report.faults)) for name, report in reports.items()}
@@ -93,6 +93,10 @@ class ChainOffers:
             return "; ".join(error.reasons)
         self.offered |= {report.chain.name: report for report in reports}
         return ""
+
+    def _checked(self, chain: Chain) -> Report:
+        listings = self._catalog.list()
+        return check(chain, self._contract, partner=lambda *part: partner(listings, *part))
 
     def _contract(self, tool: str, version: str | None) -> Contract | None:
         listing = self._catalog.find(tool, version)

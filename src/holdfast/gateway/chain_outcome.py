@@ -7,6 +7,8 @@ from typing import Any
 import orjson
 
 from holdfast import settlement
+from holdfast.chains.reading import read
+from holdfast.chains.transacting import rolled_back
 from holdfast.model.answer import Answer
 from holdfast.model.canonical import digest
 from holdfast.model.contract import CHAINS
@@ -15,7 +17,7 @@ from holdfast.model.keys import upstream_key
 from holdfast.model.masking import masked
 from holdfast.model.observation import Observation, Outcome, Status
 from holdfast.model.operation import Operation, OperationRef
-from holdfast.model.run import Line, Run, RunState, StepState
+from holdfast.model.run import ROLLBACK, Line, Run, RunState, StepState
 from holdfast.model.tool import Tool
 from holdfast.model.vocabulary import Rung, State, Strength
 from holdfast.ports import Settlement
@@ -32,17 +34,27 @@ def run_of(tenant: str, principal: str, chain: str, key: str) -> str:
 
 def answer(run: Run, lines: Sequence[Line], *, given_up: bool = False) -> Answer:
     """What the call is told now; `given_up`: nobody can ask again, so the run is stopped."""
-    told = progress(lines)
+    there = remaining(run, lines)
+    told = progress(there)
     if run.state is RunState.COMPLETED:
         return Answer(data=run.output, steps=told)
     if run.state.over:
-        left = staying(lines)
+        left = staying(there)
         text, code = failure(run, left), code_of(run, lines, left)
         return Answer(data=run.output, error=text, code=code, untouched=not left, steps=told)
     doing = f"waits for {run.waits_for}" if run.waits_for else "goes on"
     then = "it is stopped; call with a key to come back to it" if given_up else "ask again with the same key"
     text = f"run {run.id!r} {doing}; {then}, or look: holdfast chain show {run.id}"
-    return Answer(data=None, pending=text, steps=told)
+    goes_on = None if given_up else {"kind": "run", "id": run.id}
+    return Answer(data=None, pending=text, goes_on=goes_on, steps=told)
+
+
+def remaining(run: Run, lines: Sequence[Line]) -> list[Line]:
+    """Without what was rolled back: it counts as not done."""
+    if not any(line.name.endswith(ROLLBACK) for line in lines):
+        return list(lines)
+    gone = rolled_back(read(dict(run.declared), run.chain), {line.name: line for line in lines})
+    return [line for line in lines if line.name not in gone]
 
 
 def progress(lines: Sequence[Line]) -> dict[str, list[str]]:
@@ -78,7 +90,8 @@ def code_of(run: Run, lines: Sequence[Line], left: Sequence[str]) -> Code:
         return Code.COMPENSATION_FAILED
     if run.cancelled_by:
         return Code.CANCELLED
-    codes = [Code(line.code) for line in lines if line.state is StepState.FAILED and line.code in list(Code)]
+    failed = [line for line in lines if line.state is StepState.FAILED or line.name.endswith(ROLLBACK)]
+    codes = [Code(line.code) for line in failed if line.code in list(Code)]
     last = codes[-1] if codes else Code.INTERNAL
     return Code.INTERNAL if remedy(last).retryable else last
 
@@ -86,7 +99,7 @@ def code_of(run: Run, lines: Sequence[Line], left: Sequence[str]) -> Code:
 def settled(operation: Operation, run: Run, lines: Sequence[Line], tool: Tool) -> Settlement:
     """The last word on a call whose run went on without it."""
     said = answer(run, lines)
-    now = replace(settlement.unknown(operation), steps=dict(said.steps or {}))
+    now = replace(settlement.unknown(operation), steps=dict(said.steps or {}), pending=None)
     outcome = Outcome(Rung.OBSERVED, Strength.EXACTLY_ONCE)
     data = masked(said.data, _redacted(operation))
     note = f"run {run.id} ended"

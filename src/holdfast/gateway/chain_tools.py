@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from holdfast.catalog.admission import Offer
 from holdfast.chains.check import Report, compensation
-from holdfast.chains.declared import Chain, Step, steps
+from holdfast.chains.declared import Chain, Step, steps, transactions
 from holdfast.chains.writing import written
 from holdfast.model import defaults
 from holdfast.model.canonical import digest
@@ -96,6 +96,9 @@ def _paid(costs: Iterable[Any]) -> list[str]:
 def _shown(chain: Chain, step: Step, contracts: Mapping[str, Contract]) -> dict[str, Any]:
     contract = contracts[step.tool]
     said: dict[str, Any] = {"when": step.when} if step.when else {}
+    for node in transactions(chain.body):
+        if step in steps(node.body):
+            said["transaction"] = node.begin.id
     return said | {
         "name": step.id,
         "tool": step.tool,
@@ -119,7 +122,7 @@ def _promise(report: Report) -> Transactional:
     manifest: dict[EffectEntry, None] = {
         entry: None for contract in contracts.values() for entry in contract.transactional.manifest
     }
-    writing = [step for step in steps(chain.body) if contracts[step.tool].effect.writes]
+    writing = [step for step in steps(chain.body) if contracts[step.tool].leaves_something]
     back = {step.id: _undone_by(chain, step, contracts) for step in reversed(writing)}
     undoable = chain.saga and all(back.values())
     return Transactional(

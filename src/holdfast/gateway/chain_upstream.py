@@ -57,7 +57,7 @@ class ChainUpstream:
         from holdfast.gateway.chains import asked_again
 
         try:
-            run = await chains.called(call.principal, name, attempt.arguments, call.key or call.id, call.id)
+            run = await chains.called(call, name, attempt.arguments)
         except StoreError:  # whether it was begun is not known
             raise
         except HoldfastError as error:

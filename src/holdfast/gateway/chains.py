@@ -14,6 +14,7 @@ from holdfast.chains.engine import Engine
 from holdfast.chains.writing import written
 from holdfast.config import Config
 from holdfast.gateway import chain_outcome
+from holdfast.gateway.chain_choices import Choices, open_choices
 from holdfast.gateway.chain_offers import ChainOffers
 from holdfast.gateway.chain_plan import steps_known
 from holdfast.gateway.operators import need_operator, operates
@@ -22,7 +23,7 @@ from holdfast.gateway.proving_chains import Assemble, Inversions
 from holdfast.gateway.run_calls import RunCalls
 from holdfast.lifecycle import admit, receive
 from holdfast.model import defaults
-from holdfast.model.call import Principal, Proposal
+from holdfast.model.call import Call, Principal, Proposal
 from holdfast.model.canonical import digest
 from holdfast.model.contract import CHAINS, Contract
 from holdfast.model.errors import Forbidden, HoldfastError, NoEffect, NotFound, Overtaken, StoreError
@@ -30,10 +31,11 @@ from holdfast.model.observation import Observation
 from holdfast.model.operation import OperationRef
 from holdfast.model.run import Line, Run, RunState
 from holdfast.model.schema import compile_schema
+from holdfast.model.trail import Origin
 from holdfast.model.verdict import Refusal
 from holdfast.model.visible import visible
 from holdfast.model.vocabulary import State
-from holdfast.ports import Ports, Runs
+from holdfast.ports import Ports, Runs, partner
 from holdfast.stores.payload import told
 
 log = logging.getLogger(__name__)
@@ -81,6 +83,7 @@ class Chains:
         self._engine: Engine | None = None
         self._opening = asyncio.Lock()
         self.inversions = Inversions(config, ports, runs, assemble)
+        self.choices = Choices(ports, runs, self._enqueue)
         self.offers = ChainOffers(config, ports.catalog)
         self._plans = plans
         self._watched: dict[tuple[str, str], asyncio.Future[None]] = {}
@@ -115,7 +118,12 @@ class Chains:
 
     def check(self, by: Principal, chain: Chain) -> Report:
         """Everything that keeps `by` from running it."""
-        return check(chain, lambda tool, version: self._contract(by, tool, version), by)
+        return check(
+            chain,
+            lambda tool, version: self._contract(by, tool, version),
+            by,
+            partner=lambda *part: self._partner(by, *part),
+        )
 
     def _contract(self, by: Principal, tool: str, version: str | None) -> Contract | None:
         listing = self._ports.catalog.find(tool, version)
@@ -123,14 +131,19 @@ class Chains:
             return None
         return listing.tool.contract
 
+    def _partner(self, by: Principal, namespace: str, session: str, role: str) -> Contract | None:
+        found = partner(self._ports.catalog.list(), namespace, session, role)
+        return found if found is not None and (self._explains(by) or visible(by, found)) else None
+
     # --- as a tool ------------------------------------------------------------------------
 
-    async def called(self, by: Principal, name: str, given: Any, key: str, call_id: str) -> Run:
+    async def called(self, call: Call, name: str, given: Any) -> Run:
         """The run of a call that has passed every gate."""
         report = self.offers.offered.get(name)
         if report is None:
             raise NotFound(f"there is no chain {name!r} any more")
-        return await self._begin(by, report.chain, dict(given), key, call_id)
+        key, by = call.key or call.id, call.principal
+        return await self._begin(by, report.chain, dict(given), key, call.origin, call.id)
 
     def planned(self, name: str, made_of: str) -> dict[str, Any]:
         return self.offers.plan(name, made_of)
@@ -140,7 +153,8 @@ class Chains:
         run = await self._runs.get(tenant, chain_outcome.run_id(tenant, key))
         if run is None:
             return {"completed": False, "output": None}
-        left = chain_outcome.staying(await self._runs.lines(tenant, run.id))
+        lines = await self._runs.lines(tenant, run.id)
+        left = chain_outcome.staying(chain_outcome.remaining(run, lines))
         completed = run.state is RunState.COMPLETED
         if not run.state.over or (left and not completed):
             raise NoEffect(f"run {run.id!r} is {run.state.value}")
@@ -173,15 +187,17 @@ class Chains:
 
     # --- running --------------------------------------------------------------------------
 
-    async def start(self, by: Principal, chain: Chain, given: Any, key: str, call_id: str = "") -> Run:
+    async def start(
+        self, by: Principal, chain: Chain, given: Any, key: str, origin: Origin | None = None
+    ) -> Run:
         """Begin a run, or find the one that was begun with this key; it is driven from now on.
 
-        What forbids the call of the chain forbids this too.
+        What forbids the call of the chain forbids this too. `origin`: the caller's trace, where it told one.
         """
         refused = await self._refused(by, chain, given, key)
         if refused is not None:
             raise Forbidden(f"chain {chain.name!r} is not run: {refused}")
-        return await self._begin(by, chain, given, key, call_id)
+        return await self._begin(by, chain, given, key, origin or Origin(self._ports.ids.trace()))
 
     async def _refused(self, by: Principal, chain: Chain, given: Any, key: str) -> str | None:
         """Why a call of the chain as it is offered would be refused; a chain of a file is no tool."""
@@ -206,7 +222,9 @@ class Chains:
             )
         self._fits(chain, given)
 
-    async def _begin(self, by: Principal, chain: Chain, given: Any, key: str, call_id: str) -> Run:
+    async def _begin(
+        self, by: Principal, chain: Chain, given: Any, key: str, origin: Origin, call_id: str = ""
+    ) -> Run:
         self._ready(by, chain, given)
         await self.inversions.require(by.tenant, chain)
         declared = written(chain)
@@ -218,6 +236,7 @@ class Chains:
             key=key,
             fingerprint=digest({"chain": declared, "input": given}),
             call_id=call_id,
+            origin=origin,
             declared=declared,
             input=given,
             principal=by.id,
@@ -248,7 +267,8 @@ class Chains:
         end = self._ports.clock.monotonic() + seconds
         while True:
             run, left = await self._own(by, run_id), end - self._ports.clock.monotonic()
-            waits = run.waits_for and run.round > beyond
+            soon = run.goes_on_by(self._ports.clock.now() + left)
+            waits = run.waits_for and run.round > beyond and not soon
             if run.state.over or waits or left <= 0:
                 self._watched.pop((run.tenant, run.id), None)
                 return run
@@ -303,7 +323,7 @@ class Chains:
 
     async def _own(self, by: Principal, run_id: str) -> Run:
         run = await self._runs.get(by.tenant, run_id)
-        if run is None or not (run.principal == by.id or operates(by, self._ports.people)):
+        if run is None or not (run.principal == by.id or self.choices.may(by, run)):
             raise NotFound(f"there is no run {run_id!r} of yours")
         return run
 
@@ -395,6 +415,7 @@ def shown(run: Run) -> Mapping[str, Any]:
         "started_by": run.principal,
         "key": run.key,
         "call_id": run.call_id or None,
+        "trace_id": None if run.origin is None else run.origin.trace_id,
         "rounds": run.round,
     }
 
@@ -411,7 +432,8 @@ def told_run(seen: Shown) -> dict[str, Any]:
         }
         for line in seen.lines
     ]
-    return {**shown(seen.run), "steps": steps}
+    choices = [one.shown() for one in open_choices(seen.run, seen.lines)]
+    return {**shown(seen.run), "steps": steps, "choices": choices}
 
 
 def told_report(report: Report) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 from urllib.parse import unquote
@@ -16,7 +16,7 @@ from holdfast.approvals import answers
 from holdfast.approvals.release import release
 from holdfast.approvals.tend import tend
 from holdfast.config import Config
-from holdfast.gateway import auditing, backups, handover, policies, secrets
+from holdfast.gateway import auditing, backups, handover, ladder, policies, secrets
 from holdfast.gateway.ending import LAST_S
 from holdfast.gateway.guesses import record_guesses
 from holdfast.gateway.guide import Guide
@@ -106,8 +106,14 @@ class Gateway:
         self.health = parts.health
         self.alerts = parts.alerts
         self.costs = parts.costs
+        self.jobs = parts.jobs
+        """What goes on at upstreams without a call."""
+        self.jobs.attach(self._unattended, parts.identity.again)
         self.labels = parts.labels
         """What sessions have seen."""
+        self.upstream_sessions = parts.upstream_sessions
+        """What upstreams keep open for callers."""
+        self.upstream_sessions.bind(parts.ports, self._unattended, parts.identity.again)
         self.sessions = parts.sessions
         """Who is signed in to the console."""
         self.openid = parts.openid
@@ -120,6 +126,8 @@ class Gateway:
         self.timeline = Timeline(parts.ports, parts.auditing, self.find, self._theirs)
         """What happened to one call, and what proves it."""
         self.delegation = parts.delegation
+        self.fallbacks = parts.fallbacks
+        """Who is asked when a tool cannot answer."""
         self._discovery = parts.discovery
         self._retiring = parts.retiring
         self._pushing: asyncio.Task[None] | None = None
@@ -177,6 +185,8 @@ class Gateway:
             await self._discovery.open(connect=connect)
             policies.refit(self._ports.policy)
         self._offer_chains()
+        ladder.check(self.fallbacks.ladders, self._ports.catalog)
+        self.jobs.check(self.config.base_url)
         await self._retiring.tend()
         promotion = self._ports.promotion
         if promotion is not None:
@@ -202,6 +212,8 @@ class Gateway:
             await asyncio.wait(self._releasing, timeout=self._drain_s)
         if "chains" in self.__dict__:
             self.chains.stop()
+        self.jobs.close_soon()
+        await self.upstream_sessions.close(self._drain_s)
         self._closing = self._draining = True
         self._readiness.close()
         for task in (self._housekeeping, self._pushing, self._following, self._telling):
@@ -211,6 +223,7 @@ class Gateway:
             await self.chains.close()
         if under_way := self._under_way.tasks:
             await asyncio.wait(under_way, timeout=self._drain_s)
+        await self.jobs.close()
         await self.inbox.pulse.close()
         await self.notices.close()
         await self.identity.close()
@@ -276,9 +289,16 @@ class Gateway:
         if turned_away is not None:
             self._ports.telemetry.turned_away(turned_away, call.principal.tenant, "ingress")
             return turned_away
+        ladders = self.fallbacks.ladders
+        levels = ladders.get(proposal.tool.partition("@")[0]) if ladders else None
+        if levels is None:
+            return await self._carry(call, attended=attended)
+        return await self.fallbacks.answer(levels, call, partial(self._carry, attended=attended))
+
+    async def _carry(self, call: Call, *, attended: bool) -> Observation:
         if self._discovery is not None:
-            await self._discovery.look_for(proposal.tool)
-        call.waited_for = attended and proposal.request_key is not None
+            await self._discovery.look_for(call.proposal.tool)
+        call.waited_for = attended and call.proposal.request_key is not None
         observation = await self._under_way.carry(call)
         if not call.recorded:
             self._readiness.refused()
@@ -376,7 +396,7 @@ class Gateway:
             return None
         if found.state is State.HELD:
             return await self._held(found)
-        return settlement.current(found)
+        return await self.jobs.told(found)
 
     async def _held(self, found: Operation) -> Observation:
         asked = await self._ports.approvals.find(found.ref)
@@ -403,6 +423,7 @@ class Gateway:
     def findings(self) -> list[str]:
         """What `doctor` should tell about the catalog."""
         found = [*self._reports, *([] if self._discovery is None else self._discovery.reports)]
+        found += [*ladder.reports(self.config, self._ports.catalog), *self.upstream_sessions.findings()]
         return found if self.config.chains is None else [*found, *self.chains.offers.reports]
 
     @property
@@ -547,8 +568,13 @@ class Gateway:
             tool = call.proposal.tool.partition("@")[0]
             ours = call.principal.tenant == by.tenant and self._theirs(by, call.principal.id, tool)
             if call.id == call_id and ours:
-                return stop(call)
+                became = stop(call)
+                if became == "too late" and call.tool.job is not None:  # what it submitted may be stopped yet
+                    return "requested" if await self._stop_job(by, call_id) else became
+                return became
         found = await self._own(by, call_id)
+        if await self.jobs.cancel(found, by):
+            return "requested"
         if found.state is State.HELD:
             said = settlement.cancelled(found, by.user)
             return "cancelled" if await self._ports.ledger.settle(found, said) else "too late"
@@ -556,6 +582,10 @@ class Gateway:
             return "too late"
         await self._ports.controls.request_cancel(by.tenant, call_id, by.user)
         return "requested"
+
+    async def _stop_job(self, by: Principal, call_id: str) -> bool:
+        found = await self._ports.ledger.find_call(by.tenant, call_id)
+        return found is not None and await self.jobs.cancel(found, by)
 
     async def approvals(self, by: Principal) -> Sequence[Approval]:
         """Open questions in this tenant that `by` asked or could answer."""
@@ -839,13 +869,17 @@ class Gateway:
         if forget:
             await self._ports.ledger.forget()
             await self.labels.forget()
+            await self.upstream_sessions.forget()
             await self.sessions.forget()
             await self.access.forget()
             await self.notices.forget()
             await self.alerts.forget()
+        await self.jobs.tend()
         if "chains" in self.__dict__:
             await self.chains.tend()
-        return await settlement.sweep(self._ports)
+        moved = await settlement.sweep(self._ports)
+        await self.upstream_sessions.tend()
+        return moved
 
 
 def _inner(listing: Listing) -> bool:

@@ -61,6 +61,12 @@ class HealthDesk:
         found = None if look is None else look.tools.get(tool)
         return 1.0 if found is None else found.score
 
+    def usual_ms(self, tenant: str, tool: str) -> float | None:
+        """The 99th percentile of its latency when it was last worked out."""
+        look = self._looks.get(tenant)
+        found = None if look is None else look.tools.get(tool)
+        return None if found is None else found.p99_ms
+
     def scores(self, tenant: str) -> dict[str, float]:
         """The same, of every tool that was called."""
         look = self._looks.get(tenant, Look())

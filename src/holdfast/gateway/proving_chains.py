@@ -15,6 +15,7 @@ from holdfast.config import Upstream as Settings
 from holdfast.config.auth import Auth
 from holdfast.config.console import Console
 from holdfast.gateway.operators import need_operator
+from holdfast.gateway.upstream_sessions import UpstreamSessionDesk
 from holdfast.gateway.wiring import connected
 from holdfast.identity import Identity
 from holdfast.model.approval import Answer, Approval
@@ -23,8 +24,9 @@ from holdfast.model.contract import Contract
 from holdfast.model.errors import ConfigError, HoldfastError
 from holdfast.model.observation import Observation, Status
 from holdfast.model.run import Evidence, Inversion
+from holdfast.model.upstream_session import SessionState
 from holdfast.model.vocabulary import Environment
-from holdfast.ports import Listing, Ports, Runs
+from holdfast.ports import Listing, Ports, Runs, partner
 from holdfast.stores.memory import MemoryStore
 from holdfast.system import RandomIds, SystemClock
 
@@ -42,6 +44,7 @@ class TwinGateway(Protocol):
     """Of a gateway: what trying needs of it."""
 
     identity: Identity
+    upstream_sessions: UpstreamSessionDesk
 
     async def prepare(self) -> None: ...
     async def close(self) -> None: ...
@@ -65,6 +68,23 @@ class Report:
     @property
     def ok(self) -> bool:
         return all(one.how is Inversion.SHOWN for one in self.tried)
+
+
+def told_proof(report: Report) -> dict[str, Any]:
+    """What was found, for programs to read."""
+    steps = [
+        {
+            **told_undoable(one.undoable),
+            "found": "nothing" if one.how is None else one.how.value,
+            "text": one.text,
+        }
+        for one in report.tried
+    ]
+    return {"chain": report.chain.name, "ok": report.ok, "steps": steps}
+
+
+def told_undoable(one: Undoable) -> dict[str, str]:
+    return {"step": one.step.id, "tool": one.tool, "undone_by": one.undone_by}
 
 
 class Inversions:
@@ -171,6 +191,7 @@ class Inversions:
                 "console": Console(enabled=False),
                 "policies": None,
                 "chains": None,
+                "fallbacks": {},
                 "channels": {},
                 "pins": {},
             }
@@ -203,7 +224,14 @@ class _TwinCalls:
         return None if listing is None else listing.tool.contract
 
     async def call(
-        self, tool: str, arguments: Mapping[str, Any], *, key: str, step: str, deadline_s: float | None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        key: str,
+        step: str,
+        deadline_s: float | None,
+        after: Sequence[str] = (),
     ) -> Observation:
         seen = await self._twin.call(tool, arguments, principal=self._by, key=key or None)
         if seen.status is Status.HELD and seen.approval is not None:
@@ -219,8 +247,18 @@ class _TwinCalls:
                 continue
             await self._twin.decide(person, approval_id, True)
 
+    def partner(self, namespace: str, session: str, role: str) -> Contract | None:
+        return partner(self._twin.catalog(self._by), namespace, session, role)
+
+    async def roll_back(self, session_id: str, why: str) -> SessionState | None:
+        return (await self._twin.upstream_sessions.end(self._by, session_id)).state
+
     async def became(self, key: str, tool: str) -> Observation | None:
         """Nothing is given up here."""
+        return None
+
+    async def arguments_of(self, key: str, tool: str) -> Any:
+        """Nothing falls back here."""
         return None
 
     async def stop(self, key: str, tool: str) -> None:

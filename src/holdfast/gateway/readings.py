@@ -5,18 +5,12 @@ from typing import Any
 
 from holdfast.execution.runtime import Runtime
 from holdfast.lifecycle import live, receive
-from holdfast.model.call import Call, Principal, Proposal
+from holdfast.model.call import Principal, Proposal
 from holdfast.model.current import served
 from holdfast.model.errors import HoldfastError
 from holdfast.model.observation import Observation
-from holdfast.model.trail import Parent
 from holdfast.model.vocabulary import Environment
 from holdfast.ports import Ports
-
-
-def _inside(outer: Call) -> Parent:
-    """A reading is part of the trace of the call it is made for, and sampled with it."""
-    return Parent(None if outer.trail is None else outer.trail.span_id, outer.trail is not None, remote=False)
 
 
 class Readings:
@@ -35,13 +29,14 @@ class Readings:
         ports, runtime = self._parts
         reader = Principal(tenant=call_tenant, user="holdfast", agent="reader", system=True)
         outer = served()
+        origin = None if outer is None else outer.origin
         proposal = Proposal(
             tool=tool,
             arguments=arguments,
             principal=reader,
             environment=self._environment,
             depth=1,
-            trace_id=None if outer is None else outer.trace_id,
-            parent=None if outer is None else _inside(outer),
+            trace_id=None if origin is None else origin.trace_id,
+            parent=None if origin is None else origin.parent,
         )
         return await live(receive(proposal, ports), ports, runtime)

@@ -1,17 +1,21 @@
 """How does a run make its calls? As any caller does, in the name of whoever wanted it."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
+
+import orjson
 
 from holdfast.chains.engine import Interrupted
 from holdfast.model.call import Principal, Proposal
 from holdfast.model.contract import Contract
-from holdfast.model.errors import Code
+from holdfast.model.errors import Code, StoreError
+from holdfast.model.messages import STORE_AWAY
 from holdfast.model.observation import Observation
 from holdfast.model.operation import OperationRef
 from holdfast.model.run import Run
+from holdfast.model.upstream_session import SessionState
 from holdfast.model.vocabulary import Environment, State
-from holdfast.ports import Ports
+from holdfast.ports import Ports, partner
 from holdfast.settlement import current
 
 BUSY_S = 0.25
@@ -45,8 +49,16 @@ class RunCalls:
         return None if listing is None else listing.tool.contract
 
     async def call(
-        self, tool: str, arguments: Mapping[str, Any], *, key: str, step: str, deadline_s: float | None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        key: str,
+        step: str,
+        deadline_s: float | None,
+        after: Sequence[str] = (),
     ) -> Observation:
+        origin = self._run.origin
         proposal = Proposal(
             tool=tool,
             arguments=arguments,
@@ -57,6 +69,10 @@ class RunCalls:
             deadline_ms=None if deadline_s is None else max(1, round(deadline_s * 1000)),
             environment=self._environment,
             release="caller",
+            trace_id=None if origin is None else origin.trace_id,
+            parent=None if origin is None else origin.parent,
+            part_of=self._run.call_id,
+            after=tuple(after),
         )
         while True:
             if self._closing():
@@ -64,18 +80,45 @@ class RunCalls:
             seen = await self._propose(proposal)
             if seen.code is Code.TOOL_UNAVAILABLE and self._closing():
                 raise Interrupted
+            if seen.code is Code.RESOURCE_EXHAUSTED and (seen.message or "").startswith(STORE_AWAY):
+                raise StoreError(f"step {step!r}: {seen.message}")  # which is no failure of the step
             if seen.code is not Code.KEY_IN_USE:
                 return seen
             await self._ports.clock.sleep(BUSY_S)
 
-    async def became(self, key: str, tool: str) -> Observation | None:
-        operation = await self._ports.ledger.find(self._ref(key, tool))
-        if operation is None or operation.state in (State.HELD, State.NO_EFFECT):
+    def partner(self, namespace: str, session: str, role: str) -> Contract | None:
+        return partner(self._ports.catalog.list(), namespace, session, role)
+
+    async def roll_back(self, session_id: str, why: str) -> SessionState | None:
+        tenant, sessions, ending = self._by.tenant, self._ports.upstream_sessions, self._ports.session_ending
+        if sessions is None or ending is None:
             return None
-        return current(operation)
+        await ending.roll_back(tenant, session_id, why)
+        found = await sessions.get(tenant, session_id)
+        return None if found is None else found.state
+
+    async def became(self, key: str, tool: str) -> Observation | None:
+        for name in self._stand_ins(tool):  # at most one of them has acted
+            operation = await self._ports.ledger.find(self._ref(key, name))
+            if operation is not None and operation.state not in (State.HELD, State.NO_EFFECT):
+                return current(operation)
+        return None
+
+    async def arguments_of(self, key: str, tool: str) -> Any:
+        operation = await self._ports.ledger.find(self._ref(key, tool))
+        kept = None if operation is None else operation.payload
+        return None if kept is None else orjson.loads(kept)["arguments"]
 
     async def stop(self, key: str, tool: str) -> None:
-        await self._stop(self._by, self._ref(key, tool))
+        for name in self._stand_ins(tool):
+            await self._stop(self._by, self._ref(key, name))
+
+    def _stand_ins(self, tool: str) -> list[str]:
+        """A tool, and those that it may have fallen back on."""
+        known = self._ports.capabilities
+        able = known.get(tool)
+        others = [] if able is None else [name for name, one in known.items() if one == able and name != tool]
+        return [tool, *others]
 
     def _ref(self, key: str, tool: str) -> OperationRef:
         return OperationRef(self._by.tenant, self._by.id, tool, key)

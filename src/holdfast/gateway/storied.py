@@ -93,6 +93,8 @@ def story(call_id: str, seen: Seen) -> Story:
         act=tuple(first.get("act") or ()),
         delegation=first.get("delegation") or "",
         task=first.get("task") or "",
+        part_of=first.get("part_of") or "",
+        after=tuple(first.get("after") or ()),
         trace_id=first.get("trace_id") or "",
         effect=first.get("mutation_class") or "",
         status=status,

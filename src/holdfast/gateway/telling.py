@@ -72,6 +72,8 @@ def sentence(one: Told) -> str:
             return f"claimed: {by} through {body.get('agent')} may act from here on{_resting(body)}"
         case "outcome" if "tool" not in body:
             return f"given up by {by} before anything was sent"
+        case "outcome" if (body.get("status"), body.get("state")) == (Status.PARTIAL, State.UNKNOWN):
+            return f"goes on without the call{_tried(body)}"
         case "outcome":
             return f"ended {_ending(body)}{_tried(body)}"
         case "late":

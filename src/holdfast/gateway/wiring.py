@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,16 +13,18 @@ from holdfast.catalog.lint import lint
 from holdfast.config import Config
 from holdfast.config import Upstream as UpstreamSettings
 from holdfast.execution.runtime import Runtime
-from holdfast.gateway import delegation, issuer, limits, policies, secrets
+from holdfast.gateway import delegation, issuer, ladder, limits, policies, secrets
 from holdfast.gateway.access import Access
 from holdfast.gateway.alerts import AlertDesk
 from holdfast.gateway.auditing import Auditing
 from holdfast.gateway.chain_upstream import ChainUpstream
 from holdfast.gateway.costs import CostDesk
 from holdfast.gateway.delegation import Delegation
+from holdfast.gateway.fallbacks import Fallbacks
 from holdfast.gateway.grants import Grants
 from holdfast.gateway.health import HealthDesk
 from holdfast.gateway.history import History
+from holdfast.gateway.jobs import JobDesk
 from holdfast.gateway.keys import Keys
 from holdfast.gateway.labels import SessionLabels
 from holdfast.gateway.news import News, together
@@ -35,6 +37,7 @@ from holdfast.gateway.retiring import Retiring
 from holdfast.gateway.rules import RuleDesk
 from holdfast.gateway.secrets import Proofs
 from holdfast.gateway.sessions import ConsoleSessions
+from holdfast.gateway.upstream_sessions import UpstreamSessionDesk
 from holdfast.gateway.upstreams import UpstreamDesk
 from holdfast.gateway.views import Views
 from holdfast.gateway.watching import Watching
@@ -51,10 +54,12 @@ from holdfast.ports import (
     Approvals,
     Audit,
     Bundles,
+    Capabilities,
     Catalog,
     Clock,
     Controls,
     Ids,
+    Jobs,
     Labels,
     Ledger,
     Outbox,
@@ -68,6 +73,7 @@ from holdfast.ports import (
     Signs,
     Telemetry,
     Upstream,
+    UpstreamSessions,
 )
 from holdfast.ports import Views as KeptViews
 from holdfast.records.checkpoint import Notary
@@ -102,9 +108,15 @@ class Store(Protocol):
     @property
     def bundles(self) -> Bundles: ...
     @property
+    def capabilities(self) -> Capabilities: ...
+    @property
     def labels(self) -> Labels: ...
     @property
     def runs(self) -> Runs: ...
+    @property
+    def jobs(self) -> Jobs: ...
+    @property
+    def upstream_sessions(self) -> UpstreamSessions: ...
     @property
     def outbox(self) -> Outbox: ...
     @property
@@ -143,6 +155,7 @@ class Parts:
     watching: Watching
     auditing: Auditing
     delegation: Delegation
+    fallbacks: Fallbacks
     egress: Egress
     """Where the gateway may connect to."""
     subjects: Subjects | None
@@ -168,7 +181,10 @@ class Parts:
     lives: SqlLives | None
     """None where the store ends with the process."""
     history: History
+    jobs: JobDesk
+    """What goes on at upstreams without a call."""
     labels: SessionLabels
+    upstream_sessions: UpstreamSessionDesk
     sessions: ConsoleSessions
     openid: OpenId | None
     """Where people sign in to the console at the issuer."""
@@ -242,7 +258,13 @@ def assemble(
         build = policies.builder(config, catalog, ids, who.roles_of)
         policy = served = policies.served(config, store.bundles, ids, build)
     watching = Watching(config.telemetry, clock, store.secrets)
-    ports = _ports(config, store, catalog, policy, served, reader, who, watching.watch, clock, ids)
+    jobs = JobDesk(store.jobs, config.environment)
+    ports = _ports(config, store, catalog, policy, served, reader, who, watching.watch, clock, ids, jobs)
+    sessions = UpstreamSessionDesk(store.upstream_sessions, config.environment)
+    near = frozenset(name for name, one in upstreams.items() if getattr(one, "in_process", False))
+    ports = replace(
+        ports, upstream_sessions=store.upstream_sessions, session_ending=sessions, in_process=near
+    )
     proofs = proofs or secrets.proofs(config, clock, egress, store.secrets)
     chained = ChainUpstream()
     if config.chains is not None:
@@ -256,6 +278,7 @@ def assemble(
     if served is not None:
         served.caches.append(runtime.cache.clear)
     reader.bind(ports, runtime)
+    jobs.bind(ports)
     auditing = Auditing(store.audit, notary, clock, store.lives, store.views)
     views = Views(store.views, store.audit, ports)
     health = HealthDesk(store.views, store.signs, ports, views.fresh)
@@ -270,6 +293,9 @@ def assemble(
         watching=watching,
         auditing=auditing,
         delegation=delegation.build(who, store.secrets, config.base_url or "", access, auditing, ports),
+        fallbacks=Fallbacks(
+            ladder.ladders(config), store.capabilities, ports, runtime.rests, health.usual_ms
+        ),
         egress=egress,
         subjects=proofs.subjects,
         retiring=Retiring(catalog, store.audit, clock),
@@ -291,7 +317,9 @@ def assemble(
         news=news,
         lives=store.lives,
         history=_history(config, ports, store.bundles, auditing),
+        jobs=jobs,
         labels=SessionLabels(ports),
+        upstream_sessions=sessions,
         openid=OpenId(config, egress, who, store.secrets, clock) if config.console.client_id else None,
         sessions=ConsoleSessions(store.sessions, who, store.secrets, clock, config.console),
         reports=(
@@ -313,6 +341,7 @@ def _ports(
     telemetry: Telemetry,
     clock: Clock,
     ids: Ids,
+    jobs: JobDesk,
 ) -> Ports:
     """The outside world as the gates of this configuration see it."""
     return Ports(
@@ -324,6 +353,7 @@ def _ports(
         rules=store.rules,
         plans=store.plans,
         labels=store.labels,
+        jobs=jobs,
         controls=store.controls,
         reader=reader,
         secrets=store.secrets,
@@ -341,6 +371,7 @@ def _ports(
         approval_s=config.approvals.expire_s,
         release=config.approvals.release,
         chain=config.approvals.chain,
+        capabilities=ladder.capabilities(config),
         budgets=limits.budgets(config),
         rates=limits.rates(config),
         review_cost=micros(config.approvals.cost_per_decision),

@@ -29,5 +29,7 @@ class Answer:
     """Nothing of what it did before `error` is left."""
     pending: str | None = None
     """It goes on by itself, or waits for somebody: its probe will tell what came of it. Why, in words."""
+    goes_on: Mapping[str, Any] | None = None
+    """What that is, for programs; None where it is stopped."""
     steps: Mapping[str, Any] | None = None
     """What it is made of, and how far that came; NAM-4."""

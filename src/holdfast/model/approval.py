@@ -34,6 +34,9 @@ NEEDS: dict[Floor, Need] = {
 }
 
 
+ESCALATED: Need = {"operator": 1}
+"""Who is asked about a call that no tool could answer; EXE-4."""
+
 _NO_FLOOR = Floor.NONE
 
 

@@ -53,7 +53,7 @@ class Attendance:
 
 def is_last_word(observation: Observation) -> bool:
     """Whether a client that has this answer has nothing more to learn about its operation."""
-    if observation.status in (Status.UNKNOWN, Status.HELD):
+    if observation.status in (Status.UNKNOWN, Status.HELD) or observation.pending is not None:
         return False
     if observation.replayed or observation.status is not Status.REFUSED:
         return True

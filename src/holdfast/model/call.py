@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from holdfast.model.bounds import UNBOUND, Bounds
+from holdfast.model.fallback import Standing
 from holdfast.model.operation import Operation, OperationRef
 from holdfast.model.peer import Peer
 from holdfast.model.sequel import Sequel
 from holdfast.model.stage import Stage
-from holdfast.model.trail import Parent, Trail
+from holdfast.model.trail import Origin, Parent, Trail
+from holdfast.model.upstream_session import UpstreamSession
 from holdfast.model.vocabulary import Environment, Floor, KeySource, SafetyMode, ToolStatus
 
 _DRY_RUN = SafetyMode.DRY_RUN  # on the path of every call, where an enum's own attribute is slow before 3.12
 _MADE = frozenset({KeySource.REQUEST, KeySource.ADOPTED})
 
 if TYPE_CHECKING:
+    from holdfast.model.observation import Observation
     from holdfast.model.tool import Tool
     from holdfast.model.verdict import Verdict
 
@@ -94,6 +97,12 @@ class Proposal(NamedTuple):
     """The client that waits, where its protocol lets a running tool ask it something."""
     depth: int = 0
     """1 for the gateway's own readings, which may not read further."""
+    fallback: Standing | None = None
+    """Which tool of its capability this is, and what was tried before; said by the gateway alone (EXE-4)."""
+    part_of: str = ""
+    """The call that this is a step of."""
+    after: tuple[str, ...] = ()
+    """Steps of the same run, by their calls, without whose answers it would be another call, or none."""
 
 
 NOBODY: Mapping[str, int] = {}
@@ -166,6 +175,12 @@ class Call:
     trail: Trail | None = None
     """Its own span and its attempts; only of a sampled call."""
     upstream_key: str | None = None  # claim: what the upstream knows the operation by
+    sent: dict[str, Any] | None = field(default=None, repr=False)
+    """What goes upstream, where that is not `arguments` alone."""
+    callback: str | None = field(default=None, repr=False)  # execute: the word its job may be asked for with
+    seat: UpstreamSession | None = None  # state: the session at the upstream that it works in
+    so_far: "Observation | None" = None
+    """What whoever waits for the end of its job is told, should there be no time for that."""
     work: Any = None
     """The attempt under way, so that a read can be cancelled."""
     injected: tuple[str, ...] = field(default=(), repr=False)
@@ -209,6 +224,13 @@ class Call:
     @property
     def writes(self) -> bool:
         return self.tool.writes
+
+    @property
+    def origin(self) -> Origin:
+        """Where what is done for it belongs: into its trace, sampled with it, inside its own span."""
+        trail, outer = self.trail, self.proposal.parent
+        own, state = None if trail is None else trail.span_id, None if outer is None else outer.state
+        return Origin(self.trace_id, Parent(own, trail is not None, state, remote=False))
 
     @property
     def unnamed(self) -> bool:

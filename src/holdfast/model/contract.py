@@ -195,6 +195,8 @@ class Runtime(Part):
     @cached_property
     def timeout_s(self) -> float:
         limit = defaults.TIMEOUT_S[self.timeout_class]
+        if self.job is not None:  # the call only submits: what goes on has `max_wait_s`
+            limit = min(limit, defaults.JOB_CALLER_S)
         return limit if self.timeout_ms is None else min(limit, self.timeout_ms / 1000)
 
 
@@ -302,7 +304,7 @@ class Verification(Part):
 
 
 class Session(Part):
-    """Its part in a session that the upstream keeps open: what is done there counts once it is committed; EXE-8."""
+    """Its part in a session that the upstream keeps open: what is done there counts once committed; EXE-8."""
 
     name: Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")]
     """Tools of one namespace that say the same name belong together."""
@@ -401,6 +403,12 @@ class Contract(Part):
     @property
     def version(self) -> str:
         return self.identity.version
+
+    @property
+    def leaves_something(self) -> bool:
+        """Whether there is anything to take back: to begin a session or to end it changes nothing else."""
+        session = self.transactional.session
+        return self.effect.writes and (session is None or session.role == "step")
 
     @property
     def effect(self) -> Effect:

@@ -17,6 +17,7 @@ from holdfast.model.contract import (
     Example,
     Idempotency,
     Identity,
+    Job,
     Migration,
     Observability,
     Part,
@@ -29,6 +30,7 @@ from holdfast.model.contract import (
     Runtime,
     Sanity,
     Security,
+    Session,
     Sla,
     StateCheck,
     Transactional,
@@ -82,6 +84,7 @@ class Declaration(TypedDict, total=False):
     side_effects: str
     repair_hints: Sequence[str]
     examples: Sequence[Example | Json]
+    output_schema: Json
 
     timeout_class: TimeoutClass
     timeout_ms: int
@@ -92,6 +95,7 @@ class Declaration(TypedDict, total=False):
     cost: Cost | Json
     sla: Sla | Json
     sandbox_tier: int
+    job: Job | Json
 
     scopes: Sequence[str]
     floor: Floor
@@ -110,6 +114,7 @@ class Declaration(TypedDict, total=False):
     probe: Probe | Json
     postconditions: Sequence[Postcondition | Json]
     verification: Verification | Json
+    session: Session | Json
 
     idempotency: Idempotency | Json | Literal["none", "meta", "transaction"]
     trace_attributes: Sequence[str]
@@ -154,6 +159,8 @@ def declare(
     unknown = [
         f"keyword '{word}' is not known; {nearest(word, known)}" for word in declared if word not in known
     ]
+    if "output_schema" in declared and "job" not in declared:
+        unknown.append("'output_schema' is that of the function; only what submits a 'job' says another")
     if unknown:
         raise AdmissionError(tool, unknown)
     try:
@@ -170,7 +177,7 @@ def _document(name: str, namespace: str, signature: Signature, declared: Declara
     document["affordance"] |= {
         "description": signature.description,
         "input_schema": signature.input_schema,
-        "output_schema": signature.output_schema,
+        "output_schema": {} if "job" in declared else signature.output_schema,  # that of what it submits
     }
     fill(
         document, {word: said for word, said in declared.items() if word not in ("name", "checks")}, namespace
@@ -200,7 +207,7 @@ def _full(keyword: str, value: Any, namespace: str) -> Any:
         return [dict(zip(fields, e, strict=False)) if isinstance(e, tuple | list) else e for e in value]
     if keyword == "idempotency" and isinstance(value, str):
         return {"upstream": value}
-    if keyword in ("compensation", "preview", "probe", "postconditions", "lookups", "state"):
+    if keyword in ("compensation", "preview", "probe", "postconditions", "lookups", "state", "job"):
         return _qualified(value, namespace)
     return value
 

@@ -37,11 +37,18 @@ ASYNC_S = _figure(
 POLL_S = _figure("poll_s", 1.0, "s", "before a job is first asked after; doubled each time")
 POLL_CAP_S = _figure("poll_cap_s", 60.0, "s", "longest pause between two looks at a job")
 JOB_WAIT_S = _figure("job_wait_s", 86_400.0, "s", "longest a job is waited for; then it is cancelled")
+JOB_CALLER_S = _figure(
+    "job_caller_s", 30.0, "s", "a caller of a job who names no deadline is told after so long that it goes on"
+)
+JOB_CANCEL_S = _figure("job_cancel_s", 60.0, "s", "a job that was to be cancelled has so long to end")
 SESSION_IDLE_S = _figure(
     "session_idle_s", 300.0, "s", "a session at an upstream that nobody works in for so long is rolled back"
 )
+SESSION_KEPT_S = _figure(
+    "session_kept_s", 2_592_000.0, "s", "how long what was committed in a session can be taken back"
+)
 FALLBACK_CONFIDENCE = _figure(
-    "fallback_confidence", 0.1, "", "confidence that an answer loses with each level of its fallback"
+    "fallback_confidence", 0.1, "share", "confidence that an answer loses with each level of its fallback"
 )
 BREAKER_FAILURES = _figure(
     "breaker_failures", 5, "failures", "a breaker opens after this many failures in its window"
@@ -108,6 +115,9 @@ SETTLE_AFTER_S = _figure(
     "a negative probe counts this long after the attempt's deadline, when the contract is silent",
 )
 CHAIN_LEASE_S = _figure("chain_lease_s", 15.0, "s", "a silent process drives its chains, then others do")
+CHOICE_CONFIDENCE = _figure(
+    "choice_confidence", 0.8, "of 1", "a tool that chooses for a chain is so sure, or a person chooses"
+)
 SWEEP_S = _figure("sweep_s", 2.0, "s", "between looks for operations whose worker died")
 CHECKPOINT_S = _figure(
     "checkpoint_s", 10.0, "s", "between signed checkpoints of the audit log, while records come in"

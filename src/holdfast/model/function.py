@@ -92,10 +92,19 @@ class FunctionTool(Generic[P, R]):
                 named.add(name)
         return frozenset(named)
 
+    @cached_property
+    def callback_parameter(self) -> str | None:
+        """The parameter that receives the address to call back, where it submits a job."""
+        declared = self._declared.get("job")
+        said = (
+            declared.get("callback") if isinstance(declared, Mapping) else getattr(declared, "callback", None)
+        )
+        return said if isinstance(said, str) else None
+
     def build(self, namespace: str) -> Contract:
         """The contract of this function in a namespace; raises AdmissionError with every reason."""
         contract = declare(self.name, namespace, self._effect, self._signature, self._declared)
-        if reasons := [*self._key_faults(contract), *self._credential_faults(contract)]:
+        if reasons := [*self._key_faults(contract), *self._given_faults(contract)]:
             raise AdmissionError(contract.tool, reasons)
         return contract
 
@@ -138,7 +147,10 @@ class FunctionTool(Generic[P, R]):
     @cached_property
     def _signature(self) -> Signature:
         key = self.key_parameter
-        return read_signature(self.function, self.secret_parameters | (frozenset() if key is None else {key}))
+        hidden = self.secret_parameters | {
+            name for name in (key, self.callback_parameter) if name is not None
+        }
+        return read_signature(self.function, hidden)
 
     def _key_faults(self, contract: Contract) -> Iterator[str]:
         """A function honours a key only if it is given one."""
@@ -152,6 +164,12 @@ class FunctionTool(Generic[P, R]):
                     yield f"the function does not take '{self.key_parameter}', the argument of the key"
             case _ if self.invocation_parameter is None:
                 yield "the function cannot honour a key it never sees; take a parameter of type 'Invocation'"
+
+    def _given_faults(self, contract: Contract) -> Iterator[str]:
+        yield from self._credential_faults(contract)
+        name = self.callback_parameter
+        if name is not None and name not in inspect.signature(self.function).parameters:
+            yield f"the function does not take '{name}', the argument of the address to call back"
 
     def _credential_faults(self, contract: Contract) -> Iterator[str]:
         """A function gets a secret as an argument, and must have a place for it."""

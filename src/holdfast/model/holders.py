@@ -57,7 +57,7 @@ def brought(call: "Call", observation: Observation) -> tuple[str, ...]:
     tool: Tool | None = getattr(call, "tool", None)  # a call refused early has none
     if tool is None or not (labels := (*tool.contract.labels, *call.shows)):
         return ()
-    told = observation.status in TOLD or observation.data is not None
+    told = (observation.status in TOLD and observation.pending is None) or observation.data is not None
     return labels if told or call.misfit else ()  # a fault quotes the answer that has it
 
 

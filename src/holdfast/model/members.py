@@ -58,8 +58,14 @@ def members(said: "Observation") -> dict[str, Any]:
         told["verification"] = said.verification
     if said.steps is not None:
         told["steps"] = said.steps
+    if said.pending is not None:
+        told["pending"] = said.pending
+    if said.upstream_session is not None:
+        told["upstream_session"] = said.upstream_session
     if said.preview is not None:
         told["preview"] = said.preview
+    if said.fallback is not None:
+        told["fallback"] = said.fallback
     if said.native is not None:
         told["native"] = said.native
     return told

@@ -6,4 +6,6 @@ def no_such_tool(name: str) -> str:
     return f"there is no tool {name[:128]!r} for you; list the tools you may use"
 
 
+STORE_AWAY = "the store cannot be used right now"
+"""How a refusal begins that says nothing of the call: asked again later, it is judged as if it were new."""
 ENDED = "what was delegated to you has ended; ask for a new delegation"

@@ -95,7 +95,13 @@ class Observation(_Written):
     deprecation: dict[str, Any] | None = None
     verification: dict[str, Any] | None = None
     steps: dict[str, Any] | None = None
+    pending: dict[str, Any] | None = None
+    """What goes on without the call: a job or a run, and how far it is."""
+    upstream_session: dict[str, Any] | None = None
+    """The session at the upstream that it began, worked in or ended: its id, and its state then; EXE-8."""
     preview: dict[str, Any] | None = None
+    fallback: dict[str, Any] | None = None
+    """Which level of its capability answered, and what was tried before; EXE-4."""
     native: dict[str, Any] | None = None
     """The answer in the form of the protocol it came by, where that says more than `data`."""
 
@@ -107,6 +113,11 @@ class Observation(_Written):
         if self.status is Status.HELD:
             return 202
         return TABLE[self.code or Code.INTERNAL].http
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether what comes of it is not known yet."""
+        return self.status is Status.UNKNOWN or self.pending is not None
 
     def as_replayed(self) -> "Observation":
         told = dict(zip(_NAMES, _values(self), strict=True))  # a fifth of what `replace` costs

@@ -17,6 +17,9 @@ SEEN_BY_APPROVERS = frozenset({"pii"})
 EVIDENCE = ("before", "after")
 """What was read for the approver's eyes; whoever asked may not be allowed to read it."""
 
+URGENT_S = 3600.0
+"""Whoever wants an answer within the hour is in a hurry, as people count."""
+
 _UNDO = {
     Undo.EXACT: "it can be taken back exactly",
     Undo.SEMANTIC: "its meaning can be taken back",
@@ -43,6 +46,7 @@ def packet(
             "trust": principal.trust,
             **_handed(principal, marks),
         },
+        **_escalation(call, marks, now),
     }
     return {
         "action": f"{contract.tool}@{contract.version}",
@@ -57,7 +61,7 @@ def packet(
         "contract_digest": contract.digest,
         "risk_class": contract.effect.value,
         "risk": call.decision.risk,
-        "why": list(call.decision.reasons) or [f"the contract asks for {floor.value!r}"],
+        "why": _why(call, floor),
         "need": dict(need),
         "floor": floor.value,
         "undo": contract.transactional.undo.value,
@@ -73,6 +77,26 @@ def packet(
         "trace_id": call.trace_id,
         "call_id": call.id,
     }
+
+
+def _why(call: Call, floor: Floor) -> list[str]:
+    at, reasons = call.proposal.fallback, list(call.decision.reasons)
+    if at is not None and at.escalated:
+        return [*reasons, f"no tool of {at.capability!r} could answer; approved, it is tried again"]
+    return reasons or [f"the contract asks for {floor.value!r}"]
+
+
+def _escalation(call: Call, marks: Marks, now: float) -> dict[str, Any]:
+    """What was tried before a person is asked, and how long whoever asks will wait; EXE-4."""
+    at, patience = call.proposal.fallback, call.proposal.deadline_ms
+    if at is None or not at.escalated:
+        return {}
+    tried = quoted([one.told() for one in at.tried], marks, ("escalation", "tried"))
+    soon = patience is not None and patience / 1000 < URGENT_S
+    told = {"capability": at.capability, "tried": tried, "urgency": "high" if soon else "normal"}
+    if patience is not None:
+        told["wanted_by"] = _iso(now + patience / 1000)
+    return {"escalation": told}
 
 
 def _handed(principal: Principal, marks: Marks) -> dict[str, Any]:

@@ -33,12 +33,12 @@ def resources(contract: Contract, arguments: Mapping[str, Any]) -> tuple[str, ..
         if kind is not None:
             kind = _known(kind)
             marked.add(kind)
-            found |= dict.fromkeys(_named(kind, arguments.get(name)))
+            found |= dict.fromkeys(named(kind, arguments.get(name)))
     for kind in _deeper(schema):
         marked.add(kind)
         found[_whole(kind)] = None
     for entry in contract.transactional.manifest:
-        kind = re.sub(r"[^A-Za-z0-9._-]+", "-", entry.resource).strip("-") or ANYTHING
+        kind = plain_kind(entry.resource)
         if kind not in marked:
             found[_whole(kind)] = None
     return tuple(found) or (ANYTHING,)
@@ -49,6 +49,11 @@ def kind_of(resource: str) -> str:
     return resource.partition("/")[0]
 
 
+def plain_kind(resource: str) -> str:
+    """The kind that an entry of an effect manifest speaks of."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", resource).strip("-") or ANYTHING
+
+
 def _known(kind: object) -> str:
     return kind if isinstance(kind, str) and KIND.fullmatch(kind) else ANYTHING
 
@@ -57,7 +62,8 @@ def _whole(kind: str) -> str:
     return kind if kind == ANYTHING else f"{kind}/{ANYTHING}"
 
 
-def _named(kind: str, value: Any) -> Iterator[str]:
+def named(kind: str, value: Any) -> Iterator[str]:
+    """The resources of a kind that an argument holds the ids of."""
     if kind == ANYTHING:
         yield ANYTHING
         return

@@ -27,6 +27,8 @@ class SessionBegun:
     body: bytes
     """In clear; the store seals it."""
     idle_s: float
+    lives_here: bool
+    """It ends with this process, as its upstream does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ staged write that fails becomes the refusal of the gate that staged it.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from holdfast.model.holders import Holders
 from holdfast.model.limits import Amount, Bucket, Limit
@@ -67,7 +67,54 @@ class SeenLabels(NamedTuple):
     labels: frozenset[str]
 
 
-Stage = TakeRate | ReserveBudget | UseGrant | UseRule | UseStep | PolicyVersion | SeenLabels
+class Locked(NamedTuple):
+    """Something that is to be changed."""
+
+    kind: str
+    name: str
+    """A commitment: ids are nobody's business."""
+    whole: bool = False
+    """Everything of its kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """Keep others from changing the same until this attempt is over, unless somebody is at it (EXE-7)."""
+
+    resources: tuple[Locked, ...]
+    within: str = ""
+    """The call that this one is a part of: what that one has is not in its way."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFor:
+    """No other tool of the capability has done anything under this key, and none will from now on (EXE-4)."""
+
+    capability: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkIn:
+    """Work in a session at the upstream, commit it or roll it back, while it lets that be done (EXE-8)."""
+
+    session: str
+    role: Literal["begin", "step", "commit", "rollback"]
+    writes: bool
+    """Whoever only reads keeps nobody else out."""
+
+
+Stage = (
+    WorkIn
+    | AnswerFor
+    | Lock
+    | TakeRate
+    | ReserveBudget
+    | UseGrant
+    | UseRule
+    | UseStep
+    | PolicyVersion
+    | SeenLabels
+)
 
 
 RESTS_ON = frozenset({UseGrant, UseRule, UseStep})

@@ -155,6 +155,10 @@ class Story:
     delegation: str = ""
     """The token by which they did."""
     task: str = ""
+    part_of: str = ""
+    """The call that it is a step of."""
+    after: tuple[str, ...] = ()
+    """The calls of the steps upon whose answers it rests."""
     trace_id: str = ""
     effect: str = ""
     """The kind of change, as its records say it: `read_only`, `write_reversible` and so on."""

@@ -5,10 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.model.contract import Compensation, Contract, Reading
+from holdfast.model.contract import Job as JobText
 from holdfast.model.contract import Rule as RuleText
+from holdfast.model.contract import Session as SessionText
 from holdfast.model.expression import Expression, ExpressionError, Template
 from holdfast.model.fields import FieldError
+from holdfast.model.locks import Locks, locks
 from holdfast.model.schema import Defaults, Validator, compile_schema
+from holdfast.model.upstream_session import Role
 from holdfast.model.vocabulary import Severity
 
 Check = Callable[[Mapping[str, Any]], Awaitable[str | None] | str | None]
@@ -22,6 +26,8 @@ RESULT = ARGS | {"result"}
 AFTER = ARGS | {"result", "state"}
 EVIDENCE = ARGS | {"key", "state"}
 ANSWER = frozenset({"result"})
+NAMED = ARGS | {"key", "job"}
+SEEN = frozenset({"state"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,59 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """How what it submits is asked after; EXE-6."""
+
+    said: JobText
+    id: Expression
+    poll: Read
+    done: Expression
+    failed: Expression | None
+    result: Expression | None
+    progress: Expression | None
+    ends_in_s: Expression | None
+    cancel: Read | None
+
+    @classmethod
+    def compile(cls, said: JobText) -> "Job":
+        return cls(
+            said=said,
+            id=Expression(said.id, RESULT),
+            poll=Read.compile(said.poll, NAMED),
+            done=Expression(said.done, SEEN),
+            failed=_seen(said.failed),
+            result=_seen(said.result),
+            progress=_seen(said.progress),
+            ends_in_s=_seen(said.ends_in_s),
+            cancel=None if said.cancel is None else Read.compile(said.cancel, NAMED),
+        )
+
+
+def _seen(source: str | None) -> Expression | None:
+    return None if source is None else Expression(source, SEEN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InSession:
+    """Its part in a session at the upstream; EXE-8."""
+
+    name: str
+    role: Role
+    handle: Expression | None
+    """Of `begin`: what the upstream calls the session, over `result`."""
+    argument: str
+    """Of the others: the argument that takes it."""
+    idle_s: float
+
+    @classmethod
+    def compile(cls, said: SessionText) -> "InSession":
+        begins = said.role == "begin"
+        handle = Expression(said.handle, ANSWER) if begins else None
+        argument = "" if begins else said.handle
+        return cls(name=said.name, role=said.role, handle=handle, argument=argument, idle_s=said.idle_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
     """One admitted tool version."""
 
@@ -114,11 +173,18 @@ class Tool:
     migration: Migrate | None = None
     compensation: Read | None = None
     """The call that takes the effect back; over `args` and `result`."""
+    job: Job | None = None
+    """What it submits; None where its answer is the outcome."""
+    session: InSession | None = None
+    """None where it works in no session of its upstream."""
     writes: bool = field(init=False)
     """Whether a call may change anything."""
+    locks: Locks | None = field(init=False)
+    """What nobody else may change while a call does; None where that is not told."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "writes", self.contract.effect.writes)
+        object.__setattr__(self, "locks", locks(self.contract))
 
     @classmethod
     def compile(cls, contract: Contract, checks: tuple[Check, ...] = ()) -> "Tool":
@@ -169,4 +235,6 @@ class Tool:
             if (moved := contract.identity.migration) is None
             else Migrate(moved.to, None if moved.arguments is None else Template(moved.arguments, ARGS)),
             compensation=None if effects.compensation is None else Read.compile(effects.compensation, RESULT),
+            session=None if effects.session is None else InSession.compile(effects.session),
+            job=None if contract.runtime.job is None else Job.compile(contract.runtime.job),
         )

@@ -5,8 +5,10 @@ tracing is decided by whether there is one (DEC-6).
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import getrandbits
+from typing import Any
 
 _TRACEPARENT = re.compile(
     r"(?P<version>[0-9a-f]{2})-(?P<trace>[0-9a-f]{32})-(?P<span>[0-9a-f]{16})-(?P<flags>[0-9a-f]{2})(?P<more>-.*)?"
@@ -24,6 +26,29 @@ class Parent:
     sampled: bool
     state: str | None = None
     remote: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The trace of something that outlives the call it was begun by, and the span it was begun in."""
+
+    trace_id: str
+    parent: Parent | None = None
+
+    def kept(self) -> dict[str, Any]:
+        """To be found again by whoever goes on with it."""
+        said: dict[str, Any] = {"trace_id": self.trace_id}
+        if (parent := self.parent) is not None:
+            said["parent"] = [parent.span_id, parent.sampled, parent.state, parent.remote]
+        return said
+
+    @classmethod
+    def found(cls, said: Mapping[str, Any] | None) -> "Origin | None":
+        """None for what was begun before traces were kept."""
+        if said is None:
+            return None
+        parent = said.get("parent")
+        return cls(said["trace_id"], None if parent is None else Parent(*parent))
 
 
 @dataclass(slots=True)

@@ -27,6 +27,10 @@ class Refusal:
     """What audit and metrics keep where the caller is told less; VAL-2+."""
 
 
+class Waited(Refusal):
+    """Another call was changing the same, and was waited for: judge this one again, as things are now."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hold:
     """The call may run once the named approval is given."""

@@ -1,4 +1,4 @@
-"""Everything that can be plugged into the gateway: five short pages, and what the gates see of them.
+"""Everything that can be plugged into the gateway: six short pages, and what the gates see of them.
 
 `Ports` is the outside world as the gates see it: nothing here can reach an upstream except `reader`, which
 makes a whole governed call of its own. What runs tools is `Upstream`; only `execution` is ever handed one.
@@ -6,7 +6,7 @@ makes a whole governed call of its own. What runs tools is `Upstream`; only `exe
 Every port has an in-memory implementation in `holdfast.testing`.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.model import defaults
@@ -15,6 +15,8 @@ from holdfast.model.call import Call, Decision
 from holdfast.model.denials import Denials
 from holdfast.model.holders import holders
 from holdfast.model.limits import Budget, Rate
+from holdfast.model.line import Line
+from holdfast.model.stage import AnswerFor
 from holdfast.model.strict_json import DEFAULT_LIMITS, Limits
 from holdfast.model.verdict import Verdict
 from holdfast.ports.calls import (
@@ -23,6 +25,7 @@ from holdfast.ports.calls import (
     Bundles,
     Catalog,
     Clock,
+    Conflicting,
     Denied,
     Ids,
     Ingress,
@@ -41,7 +44,9 @@ from holdfast.ports.calls import (
     Telemetry,
     Unwatched,
 )
+from holdfast.ports.capabilities import Capabilities, Place
 from holdfast.ports.chains import Journal, Runs
+from holdfast.ports.jobs import Following, Jobs
 from holdfast.ports.log import Audit
 from holdfast.ports.people import (
     Access,
@@ -59,6 +64,7 @@ from holdfast.ports.people import (
     Views,
 )
 from holdfast.ports.running import Attempt, Credentials, Injected, SecretProvider, Upstream
+from holdfast.ports.upstream_sessions import SessionEnding, UpstreamSessions, partner
 
 __all__ = [
     "Access",
@@ -69,16 +75,20 @@ __all__ = [
     "Audit",
     "Begun",
     "Bundles",
+    "Capabilities",
     "Catalog",
     "Clock",
+    "Conflicting",
     "Controls",
     "Credentials",
     "Denied",
+    "Following",
     "Gate",
     "HeldLabel",
     "Ids",
     "Ingress",
     "Injected",
+    "Jobs",
     "Journal",
     "Labels",
     "Ledger",
@@ -86,6 +96,7 @@ __all__ = [
     "Outbox",
     "Outdated",
     "People",
+    "Place",
     "Plans",
     "Policy",
     "Ports",
@@ -98,6 +109,7 @@ __all__ = [
     "Runs",
     "SecretProvider",
     "Secrets",
+    "SessionEnding",
     "Sessions",
     "Settlement",
     "Signs",
@@ -105,7 +117,9 @@ __all__ = [
     "Telemetry",
     "Unwatched",
     "Upstream",
+    "UpstreamSessions",
     "Views",
+    "partner",
 ]
 
 
@@ -129,8 +143,17 @@ class Ports:
     plans: Plans | None = None
     labels: Labels | None = None
     """What sessions have seen; None where nobody remembers it, and policies that ask deny."""
+    jobs: Following | None = None
+    """What goes on without a call; None where nobody follows it."""
     promotion: Promotion | None = None
     """None where the policy does not come from promoted bundles."""
+    upstream_sessions: UpstreamSessions | None = None
+    """What upstreams keep open for callers; None where nobody remembers it, and such tools are refused."""
+    session_ending: SessionEnding | None = None
+    in_process: frozenset[str] = frozenset()
+    """Upstreams that live in this process: what they keep open ends with it."""
+    line: Line = field(default_factory=Line)
+    """Who of this process waits to change the same."""
     attendance: Attendance = field(default_factory=Attendance)
     """Whose clients wait for this process."""
     telemetry: Telemetry = field(default_factory=Unwatched)
@@ -147,6 +170,8 @@ class Ports:
     review_cost: int = 0
     """What one decision of a person costs, in millionths."""
     base_url: str = ""
+    capabilities: Mapping[str, AnswerFor] = field(default_factory=dict)
+    """What each tool can do that others could do in its stead; EXE-4."""
     asked_at: str = "/v1/approvals"
     """Where people find a question, by its id."""
 

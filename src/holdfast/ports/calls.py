@@ -167,6 +167,15 @@ class Relabelled(Outdated):
     """The caller has seen more since, or a label was lifted: judge it again with what is held now."""
 
 
+@dataclass(frozen=True, slots=True)
+class Conflicting(Denied):
+    """Another call is changing the same: wait for it, and look again (EXE-7)."""
+
+    call_id: str = ""
+    nonce: str = ""
+    """Of the attempt that has the lock."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
     """How an operation's outcome became known after the fact."""
@@ -206,6 +215,10 @@ class Ledger(Protocol):
 
     async def wait(self, operation: Operation, seconds: float) -> Operation:
         """The operation once it is no longer running, or as it is when time is up."""
+        ...
+
+    async def unlock(self, tenant: str, call_id: str, nonce: str) -> None:
+        """Let go of what an attempt that is over has locked, where its end did not."""
         ...
 
     async def overdue(self, limit: int) -> Sequence[Operation]:
@@ -289,6 +302,10 @@ class Telemetry(Protocol):
     def settled(self, operation: Operation, settlement: Settlement) -> None: ...
     def decided(self, approval: Approval) -> None: ...
 
+    def answered_at(self, tenant: str, capability: str, level: int) -> None:
+        """Which level of a capability had the last word on a call of its first tool."""
+        ...
+
 
 class Unwatched:
     """Telemetry that looks away."""
@@ -298,3 +315,4 @@ class Unwatched:
     def turned_away(self, observation: Observation, tenant: str, why: str) -> None: ...
     def settled(self, operation: Operation, settlement: Settlement) -> None: ...
     def decided(self, approval: Approval) -> None: ...
+    def answered_at(self, tenant: str, capability: str, level: int) -> None: ...

@@ -77,6 +77,12 @@ class Runs(Protocol):
         """False where it is over, or somebody wanted that before."""
         ...
 
+    async def choose(self, run: Run, line: Line, by: str) -> Run | None:
+        """A person says which way a run that waits is to go: the line is kept, and whoever drove it until now
+        does so no more. The run as it is then; None where it does not wait, or somebody said so before.
+        """
+        ...
+
     async def abandon(self, tenant: str, run_id: str, by: str, note: str) -> bool:
         """A person ends it as it stands."""
         ...

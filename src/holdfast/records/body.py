@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from holdfast.model.call import Call, Decision, Principal
+from holdfast.model.call import Call, Decision, Principal, Proposal
 from holdfast.model.contract import Contract
 from holdfast.model.costs import spent
 from holdfast.model.derive import mutation_class
@@ -86,7 +86,7 @@ def intent_body(call: Call, at: float, secrets: Secrets | None = None) -> str:
         "claim": None if secrets is None else _claim(call, secrets),
     }
     if call.proposal.task is not None:
-        told["task"] = call.proposal.task[:LONGEST_TASK]
+        _belonging(told, call.proposal)
     if principal.act:
         _handed(told, principal)
     return dumps(told)
@@ -136,9 +136,11 @@ def outcome_body(
     if call.verdicts and not isinstance((last := call.verdicts[-1])[1], Pass):
         told["gate"] = last[0]
     if call.proposal.task is not None:
-        told["task"] = call.proposal.task[:LONGEST_TASK]
+        _belonging(told, call.proposal)
     if call.attempts and (cost := spent(call)) is not None:
         told["cost"] = cost
+    if (standing := call.proposal.fallback) is not None and standing.level:
+        told["fallback"] = {"capability": standing.capability, "level": standing.level}
     if tool is not None and (tool.contract.labels or call.shows) and (labels := brought(call, observation)):
         told["labels"] = labels
     if principal.act:
@@ -153,6 +155,15 @@ def _gates(call: Call) -> list[int] | dict[str, int]:
     if not asked or asked[-1][0] == ORDER[len(asked) - 1]:
         return micros
     return dict(zip([name for name, _ in asked], micros, strict=False))
+
+
+def _belonging(told: dict[str, Any], proposal: Proposal) -> None:
+    """To which task it belongs; of a step of a chain, to which call, and upon which other steps it rests."""
+    told["task"] = None if proposal.task is None else proposal.task[:LONGEST_TASK]
+    if proposal.part_of:
+        told["part_of"] = proposal.part_of
+    if proposal.after:
+        told["after"] = proposal.after
 
 
 def _handed(told: dict[str, Any], principal: Principal) -> None:

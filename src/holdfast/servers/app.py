@@ -19,6 +19,7 @@ from holdfast.servers import (
     channels,
     figures,
     grants,
+    jobs,
     jsonrpc,
     metadata,
     operate,
@@ -28,6 +29,7 @@ from holdfast.servers import (
     standing,
     subject_keys,
     token,
+    upstream_sessions,
 )
 from holdfast.servers.answers import TransportError, refused
 from holdfast.servers.console import site
@@ -60,11 +62,19 @@ GOVERNED: Mapping[str, Mapping[str, Handler]] = {
     "/v1/chains": {"GET": chains.chains},
     "/v1/chains/{name}": {"GET": chains.chain},
     "/v1/chains/{name}/plan": {"POST": chains.plan},
+    "/v1/chains/{name}/prove": {"POST": chains.prove},
+    "/v1/chains/{name}/accept": {"POST": chains.accept},
     "/v1/runs": {"GET": chains.runs, "POST": chains.begin},
     "/v1/runs/{id}": {"GET": chains.run},
     "/v1/runs/{id}/resume": {"POST": chains.resume},
+    "/v1/runs/{id}/choose": {"POST": chains.choose},
     "/v1/runs/{id}/abandon": {"POST": chains.abandon},
     "/v1/runs/{id}/cancel": {"POST": chains.cancel},
+    "/v1/sessions": {"GET": upstream_sessions.sessions},
+    "/v1/sessions/{id}": {"GET": upstream_sessions.session},
+    "/v1/sessions/{id}/rollback": {"POST": upstream_sessions.rollback},
+    "/v1/sessions/{id}/undo": {"POST": upstream_sessions.undo},
+    "/v1/sessions/{id}/settle": {"POST": upstream_sessions.settle},
     "/v1/halts": {"GET": operate.halts, "POST": operate.halt},
     "/v1/halts/{target:path}": {"DELETE": operate.resume},  # a principal's name has a slash in it
     "/v1/grants": {"GET": grants.grants, "POST": grants.give},
@@ -88,6 +98,7 @@ PUBLIC: Mapping[str, Mapping[str, Page]] = {
     "/health": {"GET": pages.health},
     "/ready": {"GET": pages.ready},
     "/openapi.json": {"GET": pages.openapi},
+    "/v1/jobs/{word}": {"POST": jobs.called_back},  # whoever knows the word was told it by a submission
     metadata.PATH: {"GET": metadata.metadata},
     subject_keys.PATH: {"GET": subject_keys.subject_keys},
     metadata.PATH + http.PATH: {"GET": metadata.metadata},

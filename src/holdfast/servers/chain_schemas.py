@@ -17,6 +17,7 @@ _REPORT: dict[str, Schema] = {
     "success": {"type": "number", "description": "how often it comes through"},
     "steps": {**COUNT, "description": "on its longest way"},
 }
+_UNDOABLE: dict[str, Schema] = {"step": TEXT, "tool": TEXT, "undone_by": TEXT}
 _RUN: dict[str, Schema] = {
     "id": TEXT,
     "chain": TEXT,
@@ -28,6 +29,7 @@ _RUN: dict[str, Schema] = {
     "started_by": TEXT,
     "key": TEXT,
     "call_id": or_null(TEXT),
+    "trace_id": {**or_null(TEXT), "description": "the trace that its steps are in"},
     "rounds": {**COUNT, "description": "how often it was taken up"},
 }
 
@@ -52,6 +54,7 @@ CHAINED: dict[str, Schema] = {
                     }
                 )
             ),
+            "choices": many(ref("OpenChoice")),
         },
         about="A run, and what became of its steps.",
     ),
@@ -59,5 +62,29 @@ CHAINED: dict[str, Schema] = {
         {"chain": TEXT, "input": FREE, "key": {**TEXT, "description": "started twice, it runs once"}},
         about="A run that is to begin.",
     ),
+    "OpenChoice": record(
+        {
+            "step": TEXT,
+            "cases": many(TEXT),
+            "said": {**or_null(TEXT), "description": "the case that the tool named"},
+            "confidence": or_null({"type": "number"}),
+            "threshold": {"type": "number", "description": "so sure it had to be"},
+            "call_id": TEXT,
+        },
+        about="A choice that a run leaves to a person.",
+    ),
+    "Choice": record({"step": TEXT, "case": TEXT}, about="Which way a run is to go."),
+    "ChainProof": record(
+        {
+            "chain": TEXT,
+            "ok": {**FLAG, "description": "whether all of it was shown"},
+            "steps": many(
+                record({**_UNDOABLE, "found": {"enum": ["shown", "refuted", "nothing"]}, "text": TEXT})
+            ),
+        },
+        about="Whether the undoings of a saga undo.",
+    ),
+    "ChainAcceptance": record({"note": {**TEXT, "description": "why; it is on record"}}),
+    "ChainAccepted": record({"chain": TEXT, "accepted": many(record(_UNDOABLE))}),
     "Abandonment": record({"note": TEXT}),
 }

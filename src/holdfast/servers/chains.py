@@ -3,19 +3,25 @@
 Who may do what is the gateway's decision: it raises Forbidden, and the guard answers 403.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
-from holdfast.model.errors import NotFound
+from holdfast.model.errors import ConfigError, HoldfastError, NotFound
+from holdfast.model.trail import Origin
 from holdfast.servers.answers import answer
+from holdfast.servers.headers import trace
 from holdfast.servers.members import Member, Members, text
 from holdfast.servers.visit import Visit
+
+if TYPE_CHECKING:
+    from holdfast.chains.declared import Chain
 
 OBJECT = Member("an object", lambda value: isinstance(value, dict), required=True)
 RUN: Members = {"chain": text(required=True), "input": OBJECT, "key": text(required=True)}
 PLAN: Members = {"input": OBJECT}
-ABANDONED: Members = {"note": text(required=True)}
+CHOSEN: Members = {"step": text(required=True), "case": text(required=True)}
+NOTED: Members = {"note": text(required=True)}
 
 
 async def chains(visit: Visit) -> Response:
@@ -42,12 +48,30 @@ async def plan(visit: Visit) -> Response:
     """POST /v1/chains/{name}/plan"""
     from holdfast.servers.standing import STATUS, shown_planned
 
-    said, name = await visit.members(PLAN), visit.request.path_params["name"]
-    report = visit.gateway.chains.seen(visit.principal).get(name)
-    if report is None:
-        raise _unknown(name)
-    found = await visit.gateway.chains.plan(visit.principal, report.chain, said["input"])
+    said, wanted = await visit.members(PLAN), _named(visit)
+    found = await visit.gateway.chains.plan(visit.principal, wanted, said["input"])
     return answer(shown_planned(found), STATUS[found.status])
+
+
+async def prove(visit: Visit) -> Response:
+    """POST /v1/chains/{name}/prove"""
+    from holdfast.gateway.proving_chains import told_proof
+
+    said, wanted = await visit.members(PLAN), _named(visit)
+    try:
+        found = await visit.gateway.chains.inversions.prove(visit.principal, wanted, said["input"])
+    except ConfigError as error:  # such as a twin that is not there, which says nothing of this server
+        raise HoldfastError(str(error)) from None
+    return answer(told_proof(found))
+
+
+async def accept(visit: Visit) -> Response:
+    """POST /v1/chains/{name}/accept"""
+    from holdfast.gateway.proving_chains import told_undoable
+
+    said, wanted = await visit.members(NOTED), _named(visit)
+    taken = await visit.gateway.chains.inversions.accept(visit.principal, wanted, said["note"])
+    return answer({"chain": wanted.name, "accepted": [told_undoable(one) for one in taken]})
 
 
 async def runs(visit: Visit) -> Response:
@@ -64,7 +88,11 @@ async def begin(visit: Visit) -> Response:
     report = visit.gateway.chains.seen(visit.principal).get(said["chain"])
     if report is None:
         raise _unknown(said["chain"])
-    begun = await visit.gateway.chains.start(visit.principal, report.chain, said["input"], said["key"])
+    told = trace(visit.request.headers)
+    origin = None if told is None else Origin(*told)
+    begun = await visit.gateway.chains.start(
+        visit.principal, report.chain, said["input"], said["key"], origin
+    )
     return answer(await _shown(visit, begun.id), 200 if begun.state.over else 202)
 
 
@@ -79,9 +107,16 @@ async def resume(visit: Visit) -> Response:
     return answer(await _shown(visit, visit.request.path_params["id"]), 202)
 
 
+async def choose(visit: Visit) -> Response:
+    """POST /v1/runs/{id}/choose"""
+    said, wanted = await visit.members(CHOSEN), visit.request.path_params["id"]
+    await visit.gateway.chains.choices.choose(visit.principal, wanted, said["step"], said["case"])
+    return answer(await _shown(visit, wanted), 202)
+
+
 async def abandon(visit: Visit) -> Response:
     """POST /v1/runs/{id}/abandon"""
-    said, wanted = await visit.members(ABANDONED), visit.request.path_params["id"]
+    said, wanted = await visit.members(NOTED), visit.request.path_params["id"]
     await visit.gateway.chains.abandon(visit.principal, wanted, said["note"])
     return answer(await _shown(visit, wanted))
 
@@ -91,6 +126,15 @@ async def cancel(visit: Visit) -> Response:
     wanted = visit.request.path_params["id"]
     asked = await visit.gateway.chains.cancel(visit.principal, wanted)
     return answer(await _shown(visit, wanted), 202 if asked else 409)
+
+
+def _named(visit: Visit) -> "Chain":
+    """The chain of the address, for whoever may know of it."""
+    name = visit.request.path_params["name"]
+    report = visit.gateway.chains.seen(visit.principal).get(name)
+    if report is None:
+        raise _unknown(name)
+    return report.chain
 
 
 async def _shown(visit: Visit, run_id: str) -> dict[str, Any]:

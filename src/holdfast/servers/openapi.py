@@ -15,6 +15,7 @@ from holdfast.servers.headers import SAME_AS
 from holdfast.servers.policy_schemas import TRIED
 from holdfast.servers.schemas import SCHEMAS, TEXT, Schema, many, ref
 from holdfast.servers.standing_schemas import STANDING
+from holdfast.servers.upstream_session_schemas import SESSIONS
 
 Operation = dict[str, Any]
 
@@ -34,7 +35,7 @@ def document() -> dict[str, Any]:
         "security": [{"apiKey": []}, {}],
         "paths": {path: dict(operations) for path, operations in PATHS.items()},
         "components": {
-            "schemas": {**SCHEMAS, **STANDING, **TRIED, **FIGURES, **CHANNELS, **CHAINED},
+            "schemas": {**SCHEMAS, **STANDING, **TRIED, **FIGURES, **CHANNELS, **CHAINED, **SESSIONS},
             "securitySchemes": {
                 "apiKey": {
                     "type": "http",
@@ -319,6 +320,28 @@ PATHS: dict[str, dict[str, Operation]] = {
             parameters=[_in_path("name")],
         ),
     },
+    "/v1/chains/{name}/prove": {
+        "post": _operation(
+            "proveChain",
+            "Do and undo each step of a saga in a twin, and see whether all is as before",
+            {
+                200: _said("what was found, step by step", ref("ChainProof")),
+                404: _UNKNOWN,
+                409: _error("nothing can be shown here, such as without a twin"),
+            },
+            body="ChainInput",
+            parameters=[_in_path("name")],
+        ),
+    },
+    "/v1/chains/{name}/accept": {
+        "post": _operation(
+            "acceptChain",
+            "Take a saga as it is where nobody has shown that its undoings undo",
+            {200: _said("what was taken on", ref("ChainAccepted")), 404: _UNKNOWN, 409: _CONFLICT},
+            body="ChainAcceptance",
+            parameters=[_in_path("name")],
+        ),
+    },
     "/v1/runs": {
         "get": _operation("runs", "Runs of chains", {200: _said("newest first", ref("Runs"))}),
         "post": _operation(
@@ -349,6 +372,15 @@ PATHS: dict[str, dict[str, Operation]] = {
             parameters=[_ID],
         ),
     },
+    "/v1/runs/{id}/choose": {
+        "post": _operation(
+            "chooseForRun",
+            "Say which way a run goes that waits for a person's choice",
+            {202: _said("it goes on", ref("RunShown")), 404: _UNKNOWN, 409: _CONFLICT},
+            body="Choice",
+            parameters=[_ID],
+        ),
+    },
     "/v1/runs/{id}/abandon": {
         "post": _operation(
             "abandonRun",
@@ -367,6 +399,57 @@ PATHS: dict[str, dict[str, Operation]] = {
                 404: _UNKNOWN,
                 409: _said("too late", ref("RunShown")),
             },
+            parameters=[_ID],
+        ),
+    },
+    "/v1/sessions": {
+        "get": _operation(
+            "upstreamSessions",
+            "Sessions that upstreams keep open",
+            {200: _said("one's own, or everybody's for operators", ref("UpstreamSessions"))},
+        ),
+    },
+    "/v1/sessions/{id}": {
+        "get": _operation(
+            "upstreamSession",
+            "One session, and what was done in it",
+            {200: _said("the session", ref("UpstreamSessionShown")), 404: _UNKNOWN},
+            parameters=[_ID],
+        ),
+    },
+    "/v1/sessions/{id}/rollback": {
+        "post": _operation(
+            "rollBackUpstreamSession",
+            "Roll a session back",
+            {
+                200: _said("nothing of it is left", ref("UpstreamSessionShown")),
+                202: _said("it is tried again until it is", ref("UpstreamSessionShown")),
+                404: _UNKNOWN,
+                409: _CONFLICT,
+            },
+            parameters=[_ID],
+        ),
+    },
+    "/v1/sessions/{id}/undo": {
+        "post": _operation(
+            "undoUpstreamSession",
+            "Take back what was committed in a session, step by step",
+            {
+                200: _said("all of it is taken back", ref("UpstreamSessionUndone")),
+                202: _said("the last of these failed or waits: ask again", ref("UpstreamSessionUndone")),
+                404: _UNKNOWN,
+                409: _error("it was not committed, or some of its steps cannot be taken back"),
+            },
+            body="UpstreamSessionUndo",
+            parameters=[_ID],
+        ),
+    },
+    "/v1/sessions/{id}/settle": {
+        "post": _operation(
+            "settleUpstreamSession",
+            "Say how a session ended of which nobody knows that",
+            {200: _said("settled", ref("UpstreamSessionShown")), 404: _UNKNOWN, 409: _CONFLICT},
+            body="UpstreamSessionOutcome",
             parameters=[_ID],
         ),
     },
@@ -557,6 +640,20 @@ PATHS: dict[str, dict[str, Operation]] = {
             "Say what a task cost beside its calls",
             {201: _said("written down", ref("CostReport")), 409: _error("no such cost")},
             body="CostReport",
+        ),
+    },
+    "/v1/jobs/{word}": {
+        "post": _operation(
+            "calledBack",
+            "Say that there is news of a job; only what submitted it knows the address",
+            {
+                202: _said("it is asked after now", ref("CalledBack")),
+                404: _error("no such job, or it is over"),
+                413: _error("the body is too large, and not read"),
+                429: _error("too much news at once"),
+            },
+            parameters=[_in_path("word")],
+            public=True,
         ),
     },
     "/v1/audit": {

@@ -83,7 +83,10 @@ OBSERVATION = record(
         "deprecation": FREE,
         "verification": FREE,
         "steps": FREE,
+        "pending": {**FREE, "description": "a job or a run that goes on without the call, and how far it is"},
+        "upstream_session": FREE,
         "preview": FREE,
+        "fallback": FREE,
         "native": FREE,
     },
     "What became of a call; the only thing a caller gets back.",
@@ -283,6 +286,7 @@ SCHEMAS: dict[str, Schema] = {
     "Approvals": record({"approvals": many(ref("Approval"))}),
     "Decision": record({"decision": {"type": "string", "enum": ["approve", "deny"]}}, {"note": TEXT}),
     "Settlement": record({"outcome": {"type": "string", "enum": ["committed", "no-effect"]}, "note": TEXT}),
+    "CalledBack": record({"status": TEXT}),
     "Cancellation": record(
         {"call_id": TEXT, "result": {"type": "string", "enum": ["cancelled", "requested", "too late"]}}
     ),

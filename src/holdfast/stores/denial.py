@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from holdfast.model.approval import Answer
 from holdfast.model.errors import Code
 from holdfast.model.limits import Amount, exhausted
-from holdfast.model.stage import PolicyVersion, ReserveBudget, Stage, TakeRate, UseGrant
-from holdfast.ports import Denied, Outdated, Relabelled
+from holdfast.model.stage import AnswerFor, PolicyVersion, ReserveBudget, Stage, TakeRate, UseGrant
+from holdfast.model.upstream_session import Why
+from holdfast.ports import Conflicting, Denied, Outdated, Relabelled
 
 
 def why_unusable(answer: Answer, used: bool, expired: bool) -> str:
@@ -57,7 +58,28 @@ def outdated(staged: Sequence[tuple[str, Stage]], promoted: str | None) -> Outda
     return None
 
 
+def conflicting(gate: str, call_id: str, nonce: str) -> Conflicting:
+    text = "another call is changing the same; look what it is like now, then call again"
+    return Conflicting(gate, Code.CONFLICT, text, 1_000, call_id, nonce)
+
+
 def relabelled(gate: str) -> Relabelled:
     """The caller has seen something else than when the call was judged."""
     text = "something was read in this session while this call was on its way; propose it again"
     return Relabelled(gate, Code.POLICY_VIOLATION, text)
+
+
+def elsewhere(gate: str, stage: AnswerFor) -> Denied:
+    """Two tools of a capability never act under one key."""
+    who = f"another tool of capability '{stage.capability}' answers for this key"
+    text = f"{who}; ask that one, or use a new key"
+    return Denied(gate, Code.KEY_MISMATCH, text)
+
+
+def session_denied(gate: str, session: str, why: Why | None, at_work: str, nonce: str) -> Denied:
+    """Why nothing can be done in a session at an upstream now; `at_work`: who else is."""
+    if why is None:
+        return Denied(gate, Code.STALE_STATE, f"there is no session '{session}' any more; begin a new one")
+    if why.code is Code.CONFLICT:
+        return Conflicting(gate, why.code, why.message, 1_000, at_work, nonce)
+    return Denied(gate, why.code, why.message)

@@ -41,6 +41,7 @@ _SETTLED = {
     "no_effect": ("failed", "TIMEOUT"),
     "unknown": ("unknown", "OUTCOME_UNKNOWN"),
     "failed_final": ("failed", ""),
+    "compensated": ("failed", "CANCELLED"),
 }
 """What a settlement makes of a call, as `settlement` tells its caller."""
 

@@ -26,6 +26,8 @@ REPLAYED = "holdfast.replayed"
 ATTEMPTS = "holdfast.attempts"
 UPSTREAM = "holdfast.upstream"
 READING = "holdfast.reading"
+PART_OF = "holdfast.part_of"
+AFTER = "holdfast.after"
 GATE = "holdfast.gate"
 PHASE = "holdfast.phase"
 VERDICT = "holdfast.verdict"
@@ -61,6 +63,8 @@ SPAN_ATTRIBUTES: dict[str, tuple[str, str]] = {
     ATTEMPTS: ("call", "attempts made at the upstream"),
     UPSTREAM: ("call, attempt", "where the tool runs"),
     READING: ("call", "whether the gateway itself reads, for a gate or a check"),
+    PART_OF: ("call", "of a step of a chain, the id of the call that the chain is"),
+    AFTER: ("call", "of a step of a chain, the ids of the steps' calls upon whose answers it rests"),
     GATE: ("gate", "the gate's name"),
     PHASE: (
         "gate, execute, verify, return",

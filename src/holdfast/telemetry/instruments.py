@@ -12,6 +12,9 @@ LATENCY_MS = (1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 30_000,
 DECISION_MS = (1_000, 5_000, 15_000, 60_000, 150_000, 300_000, 600_000, 1_800_000, 3_600_000, 86_400_000)
 """From a click to a day; an approval lives ten minutes unless configured."""
 
+LEVELS = (0, 1, 2, 3, 4)
+"""Few capabilities have more than two or three tools."""
+
 CALLS = "tool_invocation_count_total"
 LATENCY = "tool_invocation_latency_ms"
 COST = "tool_invocation_cost_total"
@@ -30,6 +33,7 @@ MISCLASSIFIED = "tool_approval_mode_misclassified_total"
 SECURITY = "tool_security_events_total"
 SETTLED = "tool_settlements_total"
 READINGS = "tool_readings_total"
+FALLBACK = "tool_fallback_level"
 
 PENDING = "tool_approval_pending_count"
 CAPABILITY = "tool_capability_info"
@@ -120,6 +124,13 @@ COUNTED: dict[str, Instrument] = {
         "tool state by", "operations settled after the fact: by `probe`, `sweep`, `late` answer or `person`"
     ),
     READINGS: _counter("tool status", "the gateway's own reads for gates, checks and probes"),
+    FALLBACK: Instrument(
+        "histogram",
+        ("capability",),
+        "calls of tools that can fall back, by the level that answered: 0 is the first tool, "
+        "the number of tools what came after them, a person or a stale answer",
+        LEVELS,
+    ),
 }
 
 # Computed when somebody looks.

@@ -112,6 +112,9 @@ class Metrics:
         found = self._alike[ending] = (self._counts[i.CALLS].of((tenant, *about, *told)), latency)
         return found
 
+    def answered_at(self, tenant: str, capability: str, level: int) -> None:
+        self._spreads[i.FALLBACK].of((tenant, capability)).observe(level)
+
     def settled(self, tenant: str, tool: str, state: str, by: str) -> None:
         self._add(i.SETTLED, (tenant, tool, state, by if by in _SETTLERS else "person"))
 
@@ -225,7 +228,7 @@ def _unsafe_retry(call: Call, tool: Tool, observation: Observation) -> str | Non
     if tool.contract.honours_key:
         return None
     if observation.replayed:
-        return "caller" if observation.status is Status.UNKNOWN else None
+        return "caller" if observation.unsettled else None
     if call.attempts != 1 or not tool.contract.runtime.max_retries or observation.code is None:
         return None
     failed = observation.status in (Status.FAILED, Status.UNKNOWN)

@@ -184,6 +184,10 @@ class Spans:
             }
         if (decision := getattr(call, "decision", None)) is not None:
             said[a.DECISION] = decision.id
+        if call.proposal.part_of:
+            said[a.PART_OF] = call.proposal.part_of
+        if call.proposal.after:
+            said[a.AFTER] = call.proposal.after
         return said
 
 

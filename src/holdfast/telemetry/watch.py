@@ -59,3 +59,7 @@ class Watch:
     def decided(self, approval: Approval) -> None:
         if self._metrics is not None:
             self._metrics.decided(approval)
+
+    def answered_at(self, tenant: str, capability: str, level: int) -> None:
+        if self._metrics is not None:
+            self._metrics.answered_at(tenant, capability, level)

@@ -24,6 +24,7 @@ from holdfast.ports import Attempt
 
 class FunctionUpstream:
     personal = False
+    in_process = True
 
     def __init__(
         self, tools: Iterable[FunctionTool[..., Any]], concurrency: int = defaults.UPSTREAM_CONCURRENCY

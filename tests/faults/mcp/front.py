@@ -46,5 +46,6 @@ async def fronted(
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http,
     ):
         app = build(gateway)
-        async with app.state.mcp.running(), serving(app) as served:
+        async with app.state.mcp.running() as door, serving(app) as served:
+            await door.load()  # once for all: some calls have two seconds
             yield f"{served.url}/mcp", http

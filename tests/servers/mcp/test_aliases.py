@@ -60,7 +60,7 @@ async def test_a_promotion_drops_every_alias_and_what_is_forbidden_then_is_refus
         app = build(gateway)
         async with app.state.mcp.running(), serving(app) as served, Client(f"{served.url}/mcp") as one:
             await one.call_tool("mcp_depot_stock", {"item": "nail"})
-            hub = app.state.mcp._hub
+            hub = app.state.mcp._inside.hub
             before = hub.aliases.find("mcp_depot_stock")
             await gateway.promote(gateway.identity.at_terminal("ben"), load(tmp_path / "policies"))
             after = hub.aliases.find("mcp_depot_stock")

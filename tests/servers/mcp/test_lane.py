@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.gateway import Gateway
 from holdfast.servers.app import build
-from holdfast.servers.mcp import answering, http
+from holdfast.servers.mcp import answering, inside
 from tests.requirements import requirement
 from tests.servers.mcp.conftest import ERAS
 from tests.servers.mcp.office import Office
@@ -79,10 +79,10 @@ async def test_two_requests_of_one_id_are_both_answered(served: Served, office: 
 async def test_calls_keep_a_session_open_though_the_sdk_does_not_see_them(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http, "TOUCHES", 1e9)  # with every call, not a few times in half an hour
+    monkeypatch.setattr(inside, "TOUCHES", 1e9)  # with every call, not a few times in half an hour
     app = build(gateway)
     async with app.state.mcp.running(), serving(app) as served, speaking(served, LEGACY) as line:
-        [transport] = app.state.mcp._manager._server_instances.values()
+        [transport] = app.state.mcp._inside.manager._server_instances.values()
         before = transport.idle_scope.deadline
         assert "result" in await line.ask("tools/call", COUNT)
         while transport.idle_scope.deadline in (before, float("inf")):  # noqa: ASYNC110

@@ -1,7 +1,7 @@
 """Who calls, and what with?"""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -47,13 +47,6 @@ def attempt(name: str, arguments: Mapping[str, Any] | None = None, **parts: Any)
             **parts,
         },
     )
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """For what nobody tells."""
-    async with asyncio.timeout(SOON_S):
-        while not holds():  # noqa: ASYNC110  # there is no event to wait for
-            await asyncio.sleep(0)
 
 
 class Caller:

@@ -4,8 +4,9 @@ import pytest
 from mcp.server.subscriptions import ResourceUpdated
 
 from holdfast.upstreams.mcp.change import Change
+from tests.polling import until
 from tests.requirements import requirement
-from tests.upstreams.mcp.callers import SOON_S, Heard, attempt, until, upstream
+from tests.upstreams.mcp.callers import SOON_S, Heard, attempt, upstream
 from tests.upstreams.mcp.places import workshop_http
 from tests.upstreams.mcp.rogue_http import RogueHttp, Visit
 from tests.upstreams.mcp.workshop import Workshop

@@ -13,8 +13,9 @@ from holdfast.model.errors import NoEffect
 from holdfast.upstreams.mcp import rounds
 from holdfast.upstreams.mcp.hidden import Hidden
 from holdfast.upstreams.mcp.upstream import McpUpstream
+from tests.polling import until
 from tests.requirements import requirement
-from tests.upstreams.mcp.callers import SOON_S, Caller, attempt, until, upstream
+from tests.upstreams.mcp.callers import SOON_S, Caller, attempt, upstream
 from tests.upstreams.mcp.places import rogue_program, workshop_http
 from tests.upstreams.mcp.workshop import FORM, Workshop
 from tests.upstreams.mcp.worlds import ALL, LEGACY, MODERN, world

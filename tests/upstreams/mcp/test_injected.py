@@ -18,8 +18,9 @@ from holdfast.testing import ManualClock
 from holdfast.upstreams.mcp.errors import Refused
 from holdfast.upstreams.secrets.opening import Standing
 from holdfast.upstreams.secrets.wallet import Wallet
+from tests.polling import until
 from tests.requirements import requirement
-from tests.upstreams.mcp.callers import Caller, attempt, until, upstream
+from tests.upstreams.mcp.callers import Caller, attempt, upstream
 from tests.upstreams.mcp.places import rogue_program, workshop_sse
 from tests.upstreams.mcp.rogue_http import RogueHttp, Visit
 from tests.upstreams.mcp.workshop import Workshop

@@ -9,8 +9,9 @@ import pytest
 
 from holdfast.upstreams.mcp.channel import Channel
 from holdfast.upstreams.mcp.exchange import Exchange
+from tests.polling import until
 from tests.requirements import requirement
-from tests.upstreams.mcp.callers import SOON_S, Caller, attempt, until
+from tests.upstreams.mcp.callers import SOON_S, Caller, attempt
 from tests.upstreams.mcp.rogue_http import Visit
 from tests.upstreams.mcp.test_rogue_http import facing
 

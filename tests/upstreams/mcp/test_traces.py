@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.upstreams.mcp.upstream import McpUpstream
+from tests.polling import until
 from tests.requirements import requirement
-from tests.upstreams.mcp.callers import AT_ONCE, SOON_S, attempt, until, upstream
+from tests.upstreams.mcp.callers import AT_ONCE, SOON_S, attempt, upstream
 from tests.upstreams.mcp.places import rogue_program, workshop_http
 from tests.upstreams.mcp.workshop import Workshop
 

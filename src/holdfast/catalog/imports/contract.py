@@ -62,6 +62,8 @@ def _built(text: str) -> Contract:
     if secret := secret_arguments(said):
         face = document["affordance"]
         face["input_schema"] = without_arguments(face["input_schema"], secret, refused=True)
+    if "job" in said:  # what it submits is not what it answers
+        said.setdefault("output_schema", {})
     said.setdefault("version", version)
     fill(document, said, namespace)
     return from_mapping(document, f"{namespace}.{document['identity']['name']}")
@@ -89,7 +91,10 @@ def shown(descriptor: Mapping[str, Any], contract: Contract, stated: Mapping[str
         changed["inputSchema"] = without_arguments(descriptor["inputSchema"], secret)
     if "output_schema" in stated:
         changed["outputSchema"] = face.output_schema
-    return {**descriptor, **changed}
+    said = {**descriptor, **changed}
+    if "job" in stated and "output_schema" not in stated:
+        said.pop("outputSchema", None)  # that of what it submits
+    return said
 
 
 def _document(

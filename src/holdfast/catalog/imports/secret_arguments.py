@@ -1,17 +1,23 @@
-"""Which of an upstream's arguments does the gateway fill with a secret, and how does nobody else?"""
+"""Which of an upstream's arguments does the gateway fill, and how does nobody else?"""
 
 from collections.abc import Mapping
 from typing import Any
 
 
 def secret_arguments(stated: Mapping[str, Any]) -> frozenset[str]:
-    """The names an overlay gives to secrets; what it says wrongly is refused elsewhere."""
-    credentials = stated.get("credentials")
-    return frozenset(
+    """The names an overlay gives to secrets, and to the address a job calls back.
+
+    What it says wrongly is refused elsewhere.
+    """
+    credentials, job = stated.get("credentials"), stated.get("job")
+    named = {
         one["name"]
         for one in (credentials if isinstance(credentials, list | tuple) else ())
         if isinstance(one, Mapping) and one.get("as") == "argument" and isinstance(one.get("name"), str)
-    )
+    }
+    if isinstance(job, Mapping) and isinstance(callback := job.get("callback"), str):
+        named.add(callback)
+    return frozenset(named)
 
 
 def without_arguments(

@@ -43,7 +43,8 @@ MOST_BREAKS = 16
 ALIVE = ("ENQUEUED", "PENDING", "DELAYED")
 
 _driving: Drive | None = None
-_active: "set[asyncio.Task[Any]]" = set()
+_active: "dict[asyncio.Task[Any], tuple[str, str]]" = {}
+"""What is under way here, and of which run."""
 _room = asyncio.Semaphore(AT_ONCE)
 
 
@@ -82,6 +83,7 @@ class DbosEngine:
         self._slots = slots
         self._dbos: Any = None
         self._workflow: Any = None
+        self._slot = ""
         self._turn = 0
 
     async def start(self, drive: Drive) -> None:
@@ -93,7 +95,7 @@ class DbosEngine:
         dbos = await asyncio.to_thread(_imported)
         if self._url.startswith("sqlite:///"):
             await asyncio.to_thread(_prepare, Path(self._url.removeprefix("sqlite:///")))
-        slot = await self._slots.take()
+        slot = self._slot = await self._slots.take()
         _driving, _room = drive, asyncio.Semaphore(AT_ONCE)
         _quiet()
         try:
@@ -113,7 +115,7 @@ class DbosEngine:
     async def enqueue(self, tenant: str, run_id: str, number: int) -> None:
         names = [f"{tenant}/{run_id}/{number}:{times}" for times in range(MOST_BREAKS)]
         found = await self._found(workflow_ids=names)
-        if any(one.status in ALIVE for one in found):
+        if await self._is_driven([one for one in found if one.status in ALIVE], tenant, run_id):
             return
         if len(found) == MOST_BREAKS:
             log.error(
@@ -129,10 +131,21 @@ class DbosEngine:
 
     async def drives(self, tenant: str, run_id: str) -> bool:
         found = await self._found(workflow_id_prefix=f"{tenant}/{run_id}/", status=list(ALIVE))
+        return await self._is_driven(found, tenant, run_id)
+
+    async def _is_driven(self, found: list[Any], tenant: str, run_id: str) -> bool:
+        """Whether one of these workflows is at work, or will be.
+
+        DBOS says of one that it is begun before it begins it, and may be cut short between the two: of those
+        in this process it is known better.
+        """
         if any(one.status != "PENDING" for one in found):
             return True
-        known = await self._slots.all() if found else frozenset()
-        return any(one.executor_id in known for one in found)
+        if (tenant, run_id) in _active.values():
+            return True
+        elsewhere = [one.executor_id for one in found if one.executor_id != self._slot]
+        known = await self._slots.all() if elsewhere else frozenset()
+        return not known.isdisjoint(elsewhere)
 
     async def tend(self) -> None:
         if not await self._slots.keep():
@@ -192,7 +205,7 @@ async def _drive(tenant: str, run_id: str) -> None:
     """The workflow: it has no steps of its own, so whoever takes it over begins it anew."""
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - a workflow is one
-    _active.add(task)
+    _active[task] = tenant, run_id
     try:
         async with _room:
             if _driving is None:
@@ -204,7 +217,7 @@ async def _drive(tenant: str, run_id: str) -> None:
         log.exception("run %s broke; it goes on when it is taken up again", run_id)
         raise
     finally:
-        _active.discard(task)
+        del _active[task]
 
 
 def _imported() -> Any:

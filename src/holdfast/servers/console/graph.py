@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from holdfast.chains.declared import Branch, Chain, Join, Node, Parallel, Repeat, Step
+from holdfast.chains.declared import Branch, Chain, Choice, Join, Node, Parallel, Repeat, Step, Transaction
 
 WIDE, HIGH, UNDO_HIGH = 150, 46, 22
 GAP_X, GAP_Y = 34, 26
@@ -119,6 +119,16 @@ class _Drawing:
                 after, lanes, ends = self._side_by_side(arms, column + 1, lane, [fork])
                 open_end = [] if any(arm.when is None for arm in node.arms) else [fork]
                 return after, lanes, [*ends, *open_end]
+            case Choice():
+                column, _, asked = self._step(node.ask, column, lane, before, says)
+                fork = self._box(Box("which?", column, lane, kind="join"), asked)
+                ways = [(case.body, f"if {case.name}") for case in node.cases]
+                ways += [(node.otherwise, "otherwise")] if node.otherwise else []
+                return self._side_by_side(ways, column + 1, lane, [fork])
+            case Transaction():
+                column, _, begun = self._step(node.begin, column, lane, before, says)
+                column, lanes, ends = self.body(node.body, column, lane, begun)
+                return column + 1, lanes, [self._box(Box("commit", column, lane, kind="join"), ends)]
             case Repeat():
                 until = f", until {node.until}" if node.until else ""
                 return self.body(node.body, column, lane, before, f"at most {node.most} times{until}")

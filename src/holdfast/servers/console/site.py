@@ -28,6 +28,7 @@ from holdfast.servers.console.pages import (
     plans,
     policy,
     rules,
+    run_events,
     unknown,
     upstreams,
 )
@@ -53,9 +54,12 @@ PAGES: Mapping[str, Mapping[str, Handler]] = {
     "/calls/{id}": {"GET": call.page},
     "/calls/{id}/cancel": {"POST": call.cancel},
     "/calls/{id}/settle": {"POST": call.settle},
+    "/calls/{id}/rollback": {"POST": call.roll_back},
     "/chains": {"GET": chains.page},
     "/chains/{run}": {"GET": chains.run},
+    "/chains/{run}/events": {"GET": run_events.events},
     "/chains/{run}/resume": {"POST": chains.resume},
+    "/chains/{run}/choose": {"POST": chains.choose},
     "/chains/{run}/abandon": {"POST": chains.abandon},
     "/chains/{run}/cancel": {"POST": chains.cancel},
     "/catalog": {"GET": catalog.page},
@@ -146,7 +150,7 @@ def _way_in(gateway: Gateway, request: Request) -> Response:
 def _page_of(path: str) -> str:
     """Where the form stands that is sent to a path."""
     page, _, act = path.rpartition("/")
-    return page if act in ("decision", "cancel", "settle") else "/"
+    return page if act in ("decision", "cancel", "settle", "rollback") else "/"
 
 
 def _comes_from_elsewhere(request: Request) -> bool:

@@ -125,7 +125,7 @@ def _proposal(
 
 
 def _answer(hub: "Hub", exchange: "Exchange", seen: Observation) -> dict[str, Any]:
-    if seen.status is HELD and tasks.wanted(exchange):
+    if (seen.status is HELD or seen.pending is not None) and tasks.wanted(exchange):
         return tasks.created(seen, hub.command)
     if seen.code is not None and TABLE[seen.code].mcp == "protocol" and seen.status is Status.REFUSED:
         if seen.code is Code.TOOL_NOT_FOUND:

@@ -2,14 +2,16 @@
 
 One endpoint for both eras. Whoever sends a request is known before its body is read, the body is held to the
 limits before it is parsed, and a session of the older era belongs to the caller who opened it. The SDK's
-session manager does the rest.
+session manager does the rest. It is loaded when the first request comes, and keeps no others waiting: so a
+server is up in half the time.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -22,21 +24,17 @@ from holdfast.model.call import Principal
 from holdfast.model.strict_json import ParseError, parse
 from holdfast.servers.answers import TransportError, answer
 from holdfast.servers.mcp.delivery import Delivery
+from holdfast.servers.mcp.roster import Roster
 from holdfast.servers.mcp.sessions import HEADER, Session, Sessions, stay
 from holdfast.servers.visit import authenticate, body_limits, read
 
 if TYPE_CHECKING:
-    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-
     from holdfast.gateway import Gateway
     from holdfast.servers.front import Plain
-    from holdfast.servers.mcp.hub import Hub
-    from holdfast.servers.mcp.lane import Lane
+    from holdfast.servers.mcp.inside import Inside
 
 PATH = "/mcp"
 METHODS = ("GET", "POST", "DELETE")
-TOUCHES = 4
-"""How often in its time a session is kept open whose requests the SDK does not see."""
 VISIT = "holdfast.visit"
 """Where a request's scope keeps who sent it and whether its answer arrived."""
 
@@ -60,60 +58,64 @@ class Door:
         self._sessions = Sessions(gateway, alone=alone)
         self.idle_s = 1800.0
         """How long a session is kept open for a client that says nothing; it can be taken up again."""
-        self._manager: StreamableHTTPSessionManager | None = None
-        self._hub: Hub | None = None
-        self._lane: Lane | None = None
+        self._roster: Roster | None = None
+        """While it runs."""
+        self._inside: Inside | None = None
+        self._loading: asyncio.Task[Inside] | None = None
         self._streams: set[anyio.CancelScope] = set()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["Door"]:
         """Raises ConfigError where two tools would have one name."""
-        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-
-        from holdfast.servers.mcp.hub import Hub
-        from holdfast.servers.mcp.lane import Lane
-        from holdfast.servers.mcp.older import Older
-        from holdfast.servers.mcp.results import WHO
-        from holdfast.servers.mcp.server import build
-
-        hub = self._hub = Hub(self._gateway, self._command)
-        server = build(hub)
-        manager = StreamableHTTPSessionManager(
-            server,
-            max_request_body_size=self._gateway.config.limits.body_bytes,
-            session_idle_timeout=self.idle_s,
-        )
-        begun, stop = asyncio.Event(), asyncio.Event()
-        sessions = asyncio.create_task(_sessions(manager, begun, stop), name="holdfast-mcp-sessions")
-        await begun.wait()
-        hub.open()
-        self._manager = manager
-        stamp = {WHO: server.server_info_stamp}
-        older = Older(hub, self._sessions, self._stay, self.idle_s / TOUCHES)
-        self._lane = Lane(hub, older, body_limits(self._gateway), stamp)
+        self._roster = roster = Roster(self._gateway)
+        roster.open()
         try:
             yield self
         finally:
-            self._manager = self._lane = None
             self.rest()
-            hub.close()
-            stop.set()
-            await sessions
+            self._roster = self._inside = None
+            loading, self._loading = self._loading, None
+            if loading is not None:
+                await asyncio.wait((loading,))
+                if loading.exception() is None:
+                    await loading.result().close()
+            roster.close()
+
+    async def load(self) -> "Inside":
+        """What answers requests. It belongs to none of them, so whoever asked first may leave."""
+        roster = self._roster
+        if roster is None:
+            raise _not_now()
+        if self._loading is None or (self._loading.done() and self._inside is None):  # or that failed
+            self._loading = asyncio.create_task(self._load(roster), context=Context())
+        return await asyncio.shield(self._loading)
+
+    async def _load(self, roster: Roster) -> "Inside":
+        await asyncio.to_thread(import_module, "holdfast.servers.mcp.inside")
+        from holdfast.servers.mcp.inside import enter
+
+        inside = await enter(self._gateway, self._command, roster, self._sessions, self._stay, self.idle_s)
+        if self._roster is roster:
+            self._inside = inside
+        return inside
 
     def rest(self) -> None:
         """End what would stay open for ever, so that a server can stop."""
-        if self._hub is not None:
-            self._hub.subscriptions.close()
+        if self._inside is not None:
+            self._inside.hub.subscriptions.close()
         for scope in self._streams:
             scope.cancel()
 
     def short(self, plain: "Plain") -> Awaitable[bool]:
         """Answers what is plainly a call; whatever else comes by is for `__call__`."""
-        return _nothing() if self._lane is None else self._lane.take(plain)
+        return self._first(plain) if self._inside is None else self._inside.lane.take(plain)
+
+    async def _first(self, plain: "Plain") -> bool:
+        return self._roster is not None and await (await self.load()).lane.take(plain)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._manager is None:
-            raise TransportError(503, "MCP is not served now", "try again later")
+        if self._roster is None:
+            raise _not_now()
         request = Request(scope, receive)
         refuse_foreign_origin(request)
         principal = await authenticate(self._gateway, request)
@@ -126,37 +128,40 @@ class Door:
             except ParseError as error:
                 await _unparsed(error)(scope, receive, send)
                 return
+        inside = self._inside or await self.load()
         SENDER.set(principal)
         delivery = Delivery(self._gateway, principal)
         known = {**scope, VISIT: Visitor(principal, delivery), "user": _owner(principal)}
         watch = Watch(body, receive, send)
         try:
-            if not await self._in_session(request, known, message, watch):
-                await self._handled(known, watch, streams=request.method == "GET")
+            if not await self._in_session(inside, request, known, message, watch):
+                await self._handled(inside, known, watch, streams=request.method == "GET")
         finally:
             delivery.ended(watch.arrived)
 
     async def _stay(self, plain: "Plain", local: str) -> None:
-        if self._manager is None:
+        if self._inside is None:
             return
         visitor = Visitor(plain.principal, Delivery(self._gateway, plain.principal))
         scope = {**plain.scope, VISIT: visitor, "user": _owner(plain.principal)}
-        await stay(self._manager.handle_request, scope, local)
+        await stay(self._inside.manager.handle_request, scope, local)
 
-    async def _handled(self, scope: Scope, watch: "Watch", *, streams: bool = False) -> None:
-        if self._manager is None:
-            raise TransportError(503, "MCP is not served now", "try again later")
+    async def _handled(self, inside: "Inside", scope: Scope, watch: "Watch", *, streams: bool) -> None:
+        if self._inside is not inside:
+            raise _not_now()
         with anyio.CancelScope() as ending:
             if streams:
                 self._streams.add(ending)
             try:
-                await self._manager.handle_request(scope, watch.receive, watch.send)
+                await inside.manager.handle_request(scope, watch.receive, watch.send)
             finally:
                 self._streams.discard(ending)
         if ending.cancelled_caught:
             await watch.finish()
 
-    async def _in_session(self, request: Request, scope: Scope, message: Any, watch: "Watch") -> bool:
+    async def _in_session(
+        self, inside: "Inside", request: Request, scope: Scope, message: Any, watch: "Watch"
+    ) -> bool:
         """Handles what belongs to a session of the older era; whether it did."""
         principal: Principal = scope[VISIT].principal
         given = request.headers.get(HEADER.decode())
@@ -167,43 +172,30 @@ class Door:
                     principal, said if isinstance(said, Mapping) else {}, local
                 )
             return False
-        manager = self._manager
         for _ in range(2):  # the SDK ends sessions that were idle for long: then it is taken up anew
-            session = None
-            if manager is not None:
-                session = await self._sessions.find(principal, given, manager.handle_request, scope)
+            session = await self._sessions.find(principal, given, inside.manager.handle_request, scope)
             if session is None:
                 return False
-            if self._lane is not None and is_cancellation(message):
-                self._lane.older.cancel(session.local, message["params"]["requestId"])
+            if is_cancellation(message):
+                inside.lane.older.cancel(session.local, message["params"]["requestId"])
             if not session.asks and is_answer(message):
                 await _unasked()(scope, watch.receive, watch.send)
                 return True
             watch.begin(lambda _: given, spare=404)
             visitor = Visitor(principal, scope[VISIT].delivery, session)
-            inside = {**scope, VISIT: visitor, "headers": _as(session, scope["headers"])}
-            await self._handled(inside, watch, streams=request.method == "GET")
+            known = {**scope, VISIT: visitor, "headers": _as(session, scope["headers"])}
+            await self._handled(inside, known, watch, streams=request.method == "GET")
             if not watch.spared:
                 if request.method == "DELETE":
                     self._sessions.forget(principal, given, ended=True)
-                    if self._lane is not None:
-                        self._lane.older.end(session.local)
+                    inside.lane.older.end(session.local)
                 return True
             self._sessions.forget(principal, given)
         return False
 
 
-async def _sessions(
-    manager: "StreamableHTTPSessionManager", begun: asyncio.Event, stop: asyncio.Event
-) -> None:
-    """Sessions live in a task of their own: the SDK wants them ended by whoever began them."""
-    async with manager.run():
-        begun.set()
-        await stop.wait()
-
-
-async def _nothing() -> bool:
-    return False
+def _not_now() -> TransportError:
+    return TransportError(503, "MCP is not served now", "try again later")
 
 
 class Watch:

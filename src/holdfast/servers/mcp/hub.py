@@ -14,8 +14,9 @@ from holdfast.model.call import Principal
 from holdfast.servers.mcp.aliases import Aliases
 from holdfast.servers.mcp.delivery import Delivery
 from holdfast.servers.mcp.http import SENDER
-from holdfast.servers.mcp.names import Entry, Names, Prefixes
+from holdfast.servers.mcp.names import Entry, Names
 from holdfast.servers.mcp.parked import Parking
+from holdfast.servers.mcp.roster import Roster
 from holdfast.servers.mcp.shown import descriptor
 from holdfast.servers.mcp.subscriptions import Subscriptions, event
 
@@ -29,18 +30,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-EVERYBODY = Principal(user="holdfast", agent="mcp", scopes=frozenset({"**"}), system=True)
-"""Sees every tool, so that names are the same for all; it calls nothing."""
-
 
 class Hub:
-    def __init__(self, gateway: "Gateway", command: str = "holdfast") -> None:
+    def __init__(self, gateway: "Gateway", command: str = "holdfast", roster: Roster | None = None) -> None:
         self.gateway = gateway
         self.environment = gateway.config.environment
         self.command = command
         """How people here call the command line."""
-        self.prefixes: Prefixes = {name: one.prefix for name, one in gateway.config.upstreams.items()}
-        self.names = self._read().checked()
+        self._roster = roster or Roster(gateway)
+        self.prefixes = self._roster.prefixes
         self.aliases = Aliases(self)
         self.parking = Parking(gateway)
         self.subscriptions = Subscriptions(self)
@@ -51,14 +49,20 @@ class Hub:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._stop: Callable[[], None] | None = None
 
+    @property
+    def names(self) -> Names:
+        return self._roster.names
+
     def open(self) -> None:
         """Hear of changes; must run in the event loop."""
+        self._roster.open()  # hears of them first
         if self.gateway.native is not None:
             self._stop = self.gateway.native.listen(self._changed)
 
     def close(self) -> None:
         if self._stop is not None:
             self._stop()
+        self._roster.close()
         self.parking.close()
         self.subscriptions.close()
 
@@ -113,18 +117,7 @@ class Hub:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _read(self, before: Names | None = None) -> Names:
-        """Who had a name before keeps it: a newcomer with that name gets no calls meant for others."""
-        listings = self.gateway.tools(EVERYBODY)
-        if before is not None:
-            listings.sort(key=lambda one: one.tool.contract.tool not in before.by_tool)
-        return Names(listings, self.prefixes, self.gateway.config.pins)
-
     def _changed(self, kind: str, uri: str | None) -> None:
-        if kind == "tools":
-            self.names = self._read(self.names)
-            for collision in self.names.collisions:
-                log.error("%s; until then the one that was there first is meant", collision)
         news = event(kind, uri)
         if news is not None:
             self.later(self.subscriptions.publish(news))

@@ -69,6 +69,8 @@ def rendered(observation: Observation, *, command: str = "holdfast", raw: bool =
     native = observation.native
     if native is not None and _is_answer(native):
         result = dict(native)
+    elif observation.pending is not None:
+        result = {"content": [_text(paragraph(observation, command))], "isError": False}
     elif native is None and observation.status in (Status.DONE, Status.PARTIAL, Status.PREVIEW):
         result = _own(observation)
     else:
@@ -122,7 +124,10 @@ def paragraph(observation: Observation, command: str = "holdfast") -> str:
         sentences.append("It is not known whether this happened.")
     if observation.status is Status.HELD and observation.approval is not None:
         sentences.append(_asks(observation, command))
-    sentences.append(_sentence(_next(observation)))
+    if observation.pending is not None:
+        sentences.append("It is not over: call again with the same arguments and key to hear of it.")
+    else:
+        sentences.append(_sentence(_next(observation)))
     code = f"{observation.code.value}, " if observation.code is not None else ""
     return " ".join([*sentences, f"({code}call {observation.call_id})"])
 

@@ -35,8 +35,11 @@ def visible(hub: "Hub", principal: "Principal") -> list[Entry]:
 
 def descriptor(entry: Entry) -> dict[str, Any]:
     native = entry.listing.native
-    shown = _own(entry.listing.tool.contract) if native is None else dict(native)
+    contract = entry.listing.tool.contract
+    shown = _own(contract) if native is None else dict(native)
     shown["name"] = entry.name
+    if contract.runtime.job is not None or contract.transactional.composed:
+        shown.pop("outputSchema", None)  # that it goes on is an answer too, and clients check every answer
     if entry.takes_key:
         schema = shown.get("inputSchema")
         known: Mapping[str, Any] = schema if isinstance(schema, Mapping) else {"type": "object"}

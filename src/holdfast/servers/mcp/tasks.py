@@ -83,7 +83,7 @@ async def _found(hub: "Hub", exchange: "Exchange") -> Observation:
 
 
 def _shown(seen: Observation, command: str) -> dict[str, Any]:
-    if seen.status in (Status.HELD, Status.UNKNOWN):  # running looks unknown until it is over
+    if seen.status is Status.HELD or seen.unsettled:  # running looks unknown until it is over
         return _task(seen, "working", paragraph(seen, command))
     if seen.code is Code.CANCELLED:
         return _task(seen, "cancelled", seen.message or "cancelled")

@@ -17,7 +17,10 @@ from holdfast.stores.keyring import Keyring
 from holdfast.stores.sql.engine import HALTS, Reader, Writer
 
 _KEYS = "SELECT tenant, wrapped FROM tenant_key"
-_UNKNOWN = "SELECT count(*) FROM operation WHERE state = 'unknown'"
+_UNKNOWN = """
+SELECT count(*) FROM operation o WHERE o.state = 'unknown' AND NOT EXISTS (
+  SELECT 1 FROM job j WHERE j.tenant = o.tenant AND j.call_id = o.call_id AND j.state <> 'ENDED')
+"""
 
 
 class SqlLives:

@@ -86,6 +86,7 @@ class Merge:
                 await self._writer.submit_long("*", take_operations, operations, rows, self._since, self._now)
             )
         self._merged.operations, self._merged.unknown = taken
+        await self._each("job", _add)  # what goes on at an upstream is followed here from now on
         self._merged.approvals = sum(await self._each("approval", approvals))
         await self._each("vote", _add)
         await self._reservations()

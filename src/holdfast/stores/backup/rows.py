@@ -8,6 +8,7 @@ from holdfast.stores.sql.engine import Transaction
 
 KEYS = {
     "operation": ("tenant", "principal", "tool", "key"),
+    "job": ("tenant", "call_id"),
     "approval": ("tenant", "id"),
     "vote": ("tenant", "approval_id", "person"),
     "rate": ("tenant", "bucket"),

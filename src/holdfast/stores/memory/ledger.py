@@ -13,7 +13,10 @@ from holdfast.model.errors import Code
 from holdfast.model.limits import Account, Amount
 from holdfast.model.observation import Observation
 from holdfast.model.operation import Operation, OperationRef
+from holdfast.model.sequel import NewJob
 from holdfast.model.stage import (
+    AnswerFor,
+    Lock,
     PolicyVersion,
     ReserveBudget,
     SeenLabels,
@@ -22,6 +25,7 @@ from holdfast.model.stage import (
     UseGrant,
     UseRule,
     UseStep,
+    WorkIn,
     approval_of,
 )
 from holdfast.model.vocabulary import KeySource, State
@@ -32,7 +36,7 @@ from holdfast.stores.boot import Boot
 from holdfast.stores.denial import grant_denied, outdated, rate_denied, why_unusable
 from holdfast.stores.halted import EVERYWHERE, halted, targets
 from holdfast.stores.labels import gains, settled
-from holdfast.stores.memory import labels, standing
+from holdfast.stores.memory import capabilities, labels, locks, sequels, standing, upstream_sessions
 from holdfast.stores.memory.budgets import Reservation
 from holdfast.stores.memory.shelf import Asked, Entry, Shelf
 from holdfast.stores.payload import payload
@@ -158,11 +162,15 @@ class MemoryLedger:
         corrects = same and theirs.state is State.NO_EFFECT and end is State.COMMITTED
         if in_time or corrects:
             self._end(entry, end, raw, "", now)
+        for sequel in call.sequels if in_time else ():
+            sequels.write(self._shelf, sequel, mine.ref, mine.call_id, self._workers.id, now)
         if budget is not None and (in_time or corrects):
             counts = budget if in_time else Outcome(happened=True)
             self._shelf.budgets.settle(mine.ref.tenant, mine.call_id, counts, now)
         if in_time and end is State.UNKNOWN and (call.work is None or call.work.done()):
             entry.operation = entry.operation._replace(owner="")  # the attempt is over: nobody can act on it
+        if call.tool.locks is not None and not _goes_on(call, end):
+            locks.release(self._shelf.locks, mine.ref.tenant, mine.call_id, mine.nonce)
         kind = "outcome" if in_time else "late"
         says_otherwise = not call.tool.contract.honours_key and _contradicts(theirs, same, end)
         if corrects or (says_otherwise and not in_time):
@@ -190,11 +198,15 @@ class MemoryLedger:
         counts = outcome_of(settlement.state)
         if counts is not None and operation.state is not State.HELD:
             self._shelf.budgets.settle(operation.ref.tenant, operation.call_id, counts, now)
+        locks.release(self._shelf.locks, operation.ref.tenant, operation.call_id, operation.nonce)
         labels.gain(self._shelf, settled(operation, settlement.labels, now))
         body = settle_body(now, operation, settlement)
         self._shelf.record(operation.ref.tenant, operation.call_id, "settle", now, body)
         self._watch.wake(operation.ref)
         return True
+
+    async def unlock(self, tenant: str, call_id: str, nonce: str) -> None:
+        locks.release(self._shelf.locks, tenant, call_id, nonce)
 
     async def attend(self, operation: Operation) -> bool:
         entry = self._shelf.operations[operation.ref]
@@ -315,6 +327,13 @@ class MemoryLedger:
                 return None if why is None else grant_denied(gate, stage, why)
             case UseRule() | UseStep():
                 return standing.refusal(self._shelf, gate, stage, call.principal.tenant, now)
+            case AnswerFor():
+                return capabilities.refusal(self._shelf, gate, stage, call.ref)
+            case Lock():
+                return locks.refusal(self._shelf.locks, gate, stage, call.principal.tenant, again)
+            case WorkIn():
+                tenant, own = call.principal.tenant, again or call.id
+                return upstream_sessions.refusal(self._shelf, gate, stage, tenant, own, now)
             case PolicyVersion() | SeenLabels():
                 return None  # looked at before anything else
 
@@ -342,6 +361,12 @@ class MemoryLedger:
                 self._shelf.budgets.reserve(stage, tenant, call_id, held)
             case UseGrant(approval_id):
                 self._shelf.approvals[tenant, approval_id].used_nonce = call.nonce
+            case AnswerFor():
+                capabilities.take(self._shelf, stage, call.ref)
+            case Lock():
+                locks.take(self._shelf.locks, stage, tenant, call_id, call.nonce)
+            case WorkIn():
+                upstream_sessions.use(self._shelf, stage, tenant, call_id, now)
             case UseRule() | UseStep():
                 standing.use(self._shelf, stage, tenant, call.nonce, call_id)
 
@@ -404,6 +429,12 @@ def _claimable(operation: Operation, call: Call) -> bool:
     digest = call.tool.contract.digest
     same = (operation.fingerprint, operation.contract_digest) == (call.fingerprint, digest)
     return same and (free or again)
+
+
+def _goes_on(call: Call, end: State) -> bool:
+    """Whether something of it may still change what it locked: a function past its deadline, or a job."""
+    working = end is State.UNKNOWN and call.work is not None and not call.work.done()
+    return working or any(isinstance(sequel, NewJob) for sequel in call.sequels)
 
 
 def _contradicts(theirs: Operation, same: bool, end: State) -> bool:

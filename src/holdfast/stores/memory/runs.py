@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.model.approval import Answer
 from holdfast.model.errors import HoldfastError, Overtaken
-from holdfast.model.run import Evidence, Line, Run, RunState
+from holdfast.model.run import Evidence, Line, Run, RunState, is_time, waited_on
 from holdfast.model.vocabulary import State
 from holdfast.ports import Clock
 from holdfast.records.body import act_body
@@ -61,12 +61,17 @@ class MemoryRuns:
         ]
 
     def _is_due(self, run: Run) -> bool:
+        """Whether the first of what it waits for is over."""
+        over = (not self._goes_on(run.tenant, on) for on in waited_on(run.waits_on))
+        return is_time(run.waits_on, self._clock.now()) or any(over)
+
+    def _goes_on(self, tenant: str, on: str) -> bool:
         """What it waited for may be forgotten by now; it is over all the same."""
-        asked = self._shelf.approvals.get((run.tenant, run.waits_on))
+        asked = self._shelf.approvals.get((tenant, on))
         if asked is not None:
-            return asked.approval.answer is not Answer.PENDING
-        return bool(run.waits_on) and not any(
-            (ref.tenant, entry.operation.call_id) == (run.tenant, run.waits_on)
+            return asked.approval.answer is Answer.PENDING
+        return any(
+            (ref.tenant, entry.operation.call_id) == (tenant, on)
             and entry.operation.state in (State.CLAIMED, State.DISPATCHED, State.UNKNOWN)
             for ref, entry in self._shelf.operations.items()
         )
@@ -110,6 +115,19 @@ class MemoryRuns:
         self.record(run, "chain_cancel", by)
         return True
 
+    async def choose(self, run: Run, line: Line, by: str) -> Run | None:
+        kept = self._runs.get((run.tenant, run.id))
+        if kept is None or kept.state is not RunState.RUNNING or not kept.waits_for:
+            return None
+        if line.name in self.written(run):
+            return None
+        now = self._clock.now()
+        taken = replace(kept, round=kept.round + 1, waits_for="", waits_on="", updated_at=now)
+        self._runs[run.tenant, run.id] = taken
+        self.write(run, line)
+        self.record(run, "chain_choose", by, step=line.name, said=line.message)
+        return taken
+
     async def abandon(self, tenant: str, run_id: str, by: str, note: str) -> bool:
         run = self._runs.get((tenant, run_id))
         if run is None or run.state.over:
@@ -147,6 +165,13 @@ class MemoryRuns:
     def written(self, run: Run) -> dict[str, Line]:
         return self._lines[run.tenant, run.id]
 
+    def write(self, run: Run, line: Line) -> None:
+        """One that is not there yet, and that it was written."""
+        lines = self.written(run)
+        lines[line.name] = replace(line, at=self._clock.now(), number=len(lines))
+        told = {"step": line.name, "state": line.state, "tool": line.tool, "call": line.call_id}
+        self.record(run, "chain_step", run.principal, **told, code=line.code)
+
     def keep(self, run: Run) -> None:
         self._runs[run.tenant, run.id] = run
         if run.state.over:
@@ -179,9 +204,7 @@ class MemoryJournal:
         self._runs.ours(self._run)
         lines = self._runs.written(self._run)
         if line.name not in lines:
-            lines[line.name] = replace(line, at=self._clock.now(), number=len(lines))
-            told = {"step": line.name, "state": line.state, "tool": line.tool, "call": line.call_id}
-            self._runs.record(self._run, "chain_step", self._run.principal, **told, code=line.code)
+            self._runs.write(self._run, line)
         return lines[line.name]
 
     async def move(

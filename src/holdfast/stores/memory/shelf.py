@@ -4,11 +4,14 @@ from dataclasses import dataclass, field
 
 from holdfast.model.access import AccessGrant, AccessKey, Revocation
 from holdfast.model.approval import Approval
+from holdfast.model.job import Submitted
 from holdfast.model.operation import Operation, OperationRef
 from holdfast.model.standing import Plan, Rule
-from holdfast.ports import HeldLabel, Promoted
+from holdfast.model.upstream_session import SessionLine, UpstreamSession
+from holdfast.ports import HeldLabel, Place, Promoted
 from holdfast.records.chain import Chain, Record
 from holdfast.stores.memory.budgets import Budgets
+from holdfast.stores.memory.locks import Held
 
 
 @dataclass(slots=True)
@@ -36,6 +39,15 @@ class Asked:
 
 
 @dataclass(slots=True)
+class Kept:
+    """A session at an upstream, whose process it ends with ('': none), and what was done in it."""
+
+    session: UpstreamSession
+    worker: str
+    lines: list[SessionLine] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class Given:
     """Keys, grants and revocations, each with the number of its last change."""
 
@@ -55,14 +67,20 @@ class Shelf:
     operations: dict[OperationRef, Entry] = field(default_factory=dict)
     approvals: dict[tuple[str, str], Asked] = field(default_factory=dict)
     rates: dict[tuple[str, str], float] = field(default_factory=dict)
+    capabilities: dict[Place, str] = field(default_factory=dict)
+    """The tool that answers for a key."""
     budgets: Budgets = field(default_factory=Budgets)
     rules: dict[tuple[str, str], Rule] = field(default_factory=dict)
     plans: dict[tuple[str, str], Plan] = field(default_factory=dict)
+    locks: Held = field(default_factory=dict)
     halts: dict[str, tuple[str, str]] = field(default_factory=dict)
     cancels: dict[tuple[str, str], float] = field(default_factory=dict)
     access: Given = field(default_factory=Given)
     promotions: list[Promoted] = field(default_factory=list)
     labels: list[HeldLabel] = field(default_factory=list)
+    jobs: dict[tuple[str, str], tuple[Submitted, str]] = field(default_factory=dict)
+    """Each with the digest of the word that its upstream calls back with."""
+    upstream_sessions: dict[tuple[str, str], Kept] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
 
     @property

@@ -14,7 +14,9 @@ from holdfast.stores.memory.alerts import MemoryAlerts
 from holdfast.stores.memory.approvals import MemoryApprovals
 from holdfast.stores.memory.audit import MemoryAudit
 from holdfast.stores.memory.bundles import MemoryBundles
+from holdfast.stores.memory.capabilities import MemoryCapabilities
 from holdfast.stores.memory.controls import MemoryControls
+from holdfast.stores.memory.jobs import MemoryJobs
 from holdfast.stores.memory.labels import MemoryLabels
 from holdfast.stores.memory.ledger import MemoryLedger
 from holdfast.stores.memory.outbox import MemoryOutbox
@@ -24,6 +26,7 @@ from holdfast.stores.memory.shelf import Shelf
 from holdfast.stores.memory.signs import MemorySigns
 from holdfast.stores.memory.standing import MemoryPlans, MemoryRules
 from holdfast.stores.memory.tokens import MemoryTokens
+from holdfast.stores.memory.upstream_sessions import MemoryUpstreamSessions
 from holdfast.stores.memory.views import MemoryViews
 from holdfast.stores.worker import Workers
 
@@ -73,8 +76,11 @@ class MemoryStore:
         self.audit = MemoryAudit(self._shelf, self.secrets, keys, clock)
         self.views = MemoryViews(self.audit)
         self.bundles = MemoryBundles(self._shelf, clock)
+        self.capabilities = MemoryCapabilities(self._shelf)
         self.labels = MemoryLabels(self._shelf, clock)
         self.runs = MemoryRuns(self._shelf, clock)
+        self.upstream_sessions = MemoryUpstreamSessions(self._shelf, clock, worker)
+        self.jobs = MemoryJobs(self._shelf, clock, worker)
         self.outbox = MemoryOutbox(self._shelf, clock)
         self.tokens = MemoryTokens(self.secrets)
         self.sessions = MemorySessions(clock)

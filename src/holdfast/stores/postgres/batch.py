@@ -61,6 +61,8 @@ def _finish(end: End, told: Told) -> Part | None:
     """Only where nothing is given back and nothing was reserved."""
     if end.state not in _FINAL or end.budget is not None or told.alarms or told.gained:
         return None
+    if end.locked or told.sequels:
+        return None
     how = end.parameters()
     ended = how[:7] + how[8:]  # all but the tenant
     return Part(end.ref, None, None, ended, (told.call_id, "outcome", end.at.wall, told.body), (True, False))

@@ -44,6 +44,11 @@ MEETING_S = 0.01
 _SAFELY = """
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
 """
+# Nor may a process that is stopped again and again keep the others out; a job has given up long before that.
+# Servers before 17 do not know this.
+_SHORTLY = """
+SELECT set_config(name, '30s', false) FROM pg_settings WHERE name = 'transaction_timeout'
+"""
 _TIP = """
 SELECT seq, hash FROM (
   (SELECT seq, hash FROM record WHERE writer = $1 ORDER BY seq DESC LIMIT 1)
@@ -157,7 +162,7 @@ class Lane:
     async def _connected(self, patience: Patience) -> Connection:
         if self._connection is None or self._connection.is_closed():
             self._connection = await connect(self._url, max(patience.left, 0.1))
-            await self._connection.execute(_SAFELY)
+            await self._connection.execute(f"{_SAFELY};{_SHORTLY}")
             await self._refreshed(self._lost_at)
             # A server that crashed takes back what was not durable, told or not: our chain may be shorter.
             self._chain_known = self._chain_known and not self.chain.mark()[0]

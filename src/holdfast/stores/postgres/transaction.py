@@ -1,6 +1,7 @@
 """What does a job write with? Statements of one transaction; its records and bells go in last."""
 
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 
 from holdfast.records.chain import GENESIS, Chain, Record
 from holdfast.stores.postgres import columns
@@ -56,6 +57,11 @@ class PostgresTransaction:
 
     async def alone(self, office: str) -> None:
         await self._connection.execute("SELECT pg_advisory_xact_lock($1)", OFFICES[office])
+
+    async def turn(self, tenant: str, kind: str, *, alone: bool) -> None:
+        name = int.from_bytes(blake2b(f"{tenant}\0{kind}".encode(), digest_size=8).digest(), signed=True)
+        shared = "" if alone else "_shared"
+        await self._connection.execute(f"SELECT pg_advisory_xact_lock{shared}($1)", name)
 
     async def halts(self, names: Sequence[str]) -> Mapping[str, tuple[str, str]]:
         await self._keep_brake_off()

@@ -6,6 +6,8 @@ from typing import NamedTuple
 from holdfast.model.approval import Answer
 from holdfast.model.operation import OperationRef
 from holdfast.model.stage import (
+    AnswerFor,
+    Lock,
     PolicyVersion,
     ReserveBudget,
     SeenLabels,
@@ -14,12 +16,13 @@ from holdfast.model.stage import (
     UseGrant,
     UseRule,
     UseStep,
+    WorkIn,
 )
 from holdfast.ports import Denied
 from holdfast.stores.denial import grant_denied, outdated, rate_denied, why_unusable
 from holdfast.stores.halted import EVERYWHERE, halted
 from holdfast.stores.rate import AHEAD_S, SLACK_S, wait_ms
-from holdfast.stores.sql import budgets, labels, uses
+from holdfast.stores.sql import budgets, capabilities, labels, locks, session_moves, uses
 from holdfast.stores.sql.budgets import Holder
 from holdfast.stores.sql.engine import Row, Transaction, Withdrawn
 from holdfast.stores.sql.rows import CALL_ID, CREATED_AT, EPOCH, FIND, NONCE
@@ -111,6 +114,8 @@ async def claim(transaction: Transaction, wish: Claim) -> Won | Lost | Denied | 
     call_id = wish.call_id if won is None else won.call_id
     if won is not None and won.epoch > 1:
         await budgets.start_over(transaction, wish.tenant, call_id)
+        if any(isinstance(stage, Lock) for _, stage in wish.staged):
+            await locks.start_over(transaction, wish.tenant, call_id)
     holder = None if wish.holder is None else wish.holder._replace(call_id=call_id)
     for gate, stage in sorted(wish.staged, key=_order):
         if denied := await _write(transaction, gate, stage, wish, holder, call_id):
@@ -138,6 +143,10 @@ async def _lost(transaction: Transaction, wish: Claim, ref: OperationRef) -> Won
 def _order(staged: tuple[str, Stage]) -> tuple[int, bool, str]:
     """Everybody takes what is shared in one order, so that no two wait for each other."""
     match staged[1]:
+        case AnswerFor():  # of its own key, before anybody else is kept waiting
+            return -2, False, ""
+        case Lock():  # first, for whoever meets another there has kept nobody else waiting
+            return -1, False, ""
         case ReserveBudget(bucket=bucket):
             return 0, False, bucket.name
         case TakeRate(shared=shared, bucket=name):
@@ -164,6 +173,13 @@ async def _write(
         case UseStep():
             spent = (wish.now, wish.nonce, call_id)
             return await uses.use_step(transaction, gate, stage, wish.tenant, *spent)
+        case AnswerFor():
+            return await capabilities.check(transaction, gate, stage, wish.ref, wish.now)
+        case Lock():
+            attempt = (wish.tenant, call_id, wish.nonce, wish.now)
+            return await locks.take(transaction, gate, stage, *attempt)
+        case WorkIn():
+            return await session_moves.use(transaction, gate, stage, wish.tenant, call_id, wish.now)
         case PolicyVersion() | SeenLabels():
             return None  # looked at before anything was written
 

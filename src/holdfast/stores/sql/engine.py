@@ -68,6 +68,10 @@ class Transaction(Protocol):
         """Wait until nobody else is doing what only one may do at a time."""
         ...
 
+    async def turn(self, tenant: str, kind: str, *, alone: bool) -> None:
+        """Until this transaction is over nobody has this turn alone, or (`alone`) at all."""
+        ...
+
     async def halts(self, names: Sequence[str]) -> Mapping[str, tuple[str, str]]:
         """Who halted or revoked which of these, and why; nobody changes it until this transaction is over."""
         ...

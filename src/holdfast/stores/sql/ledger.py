@@ -28,7 +28,7 @@ from holdfast.stores.labels import Gain, Known, gains, settled
 from holdfast.stores.payload import payload
 from holdfast.stores.rate import wait_ms
 from holdfast.stores.spending import Outcome, measured, reserves
-from holdfast.stores.sql import attendance, budgets, outcome
+from holdfast.stores.sql import attendance, budgets, locks, outcome
 from holdfast.stores.sql.budgets import Holder
 from holdfast.stores.sql.claim import READ_RATE, Claim, Lost, Won, claim
 from holdfast.stores.sql.engine import AmbiguousCommit, Reader, Row, Values, Writer
@@ -205,6 +205,7 @@ class SqlLedger:
             call.tool.contract.honours_key,
             call.work is None or call.work.done(),
             budget,
+            call.tool.locks is not None,
         )
         try:
             taken, contradicts = await self._finish(end, told)
@@ -272,6 +273,9 @@ class SqlLedger:
         ours = await self._writer.submit(tenant, True, outcome.settle, end, operation.state, told)
         self._watch.wake(end.ref)
         return ours
+
+    async def unlock(self, tenant: str, call_id: str, nonce: str) -> None:
+        await self._writer.submit(tenant, False, locks.release, tenant, call_id, nonce)
 
     async def attend(self, operation: Operation) -> bool:
         """Not durable: what a power cut takes back was nobody's, and is nobody's again."""

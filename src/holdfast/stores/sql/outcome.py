@@ -3,12 +3,12 @@
 from typing import NamedTuple
 
 from holdfast.model.operation import OperationRef
-from holdfast.model.sequel import Sequel
+from holdfast.model.sequel import NewJob, Sequel
 from holdfast.model.vocabulary import State
 from holdfast.records.body import act_body
 from holdfast.stores.labels import Gain
 from holdfast.stores.spending import Outcome, outcome_of
-from holdfast.stores.sql import budgets, labels, sequels, uses
+from holdfast.stores.sql import budgets, labels, locks, sequels, uses
 from holdfast.stores.sql.engine import Transaction, Withdrawn
 
 _SET = """
@@ -85,6 +85,7 @@ class End(NamedTuple):
     repeatable: bool = False  # the upstream makes one effect of many attempts
     over: bool = False  # the attempt has ended: nothing of it runs any more
     budget: Outcome | None = None  # what it means for what was reserved; None: nothing yet
+    locked: bool = False  # it keeps others from changing the same, until it is over
 
     def parameters(self) -> tuple[object, ...]:
         wall, boot_id, boot = self.at
@@ -109,7 +110,10 @@ async def finish(transaction: Transaction, end: End, told: Told) -> tuple[bool, 
     """Whether the operation took this end, and whether the end contradicts what the ledger says."""
     if told.gained:
         await labels.gain(transaction, told.gained)
-    if await transaction.run(FINISH, end.parameters()) == 1:
+    taken = await transaction.run(FINISH, end.parameters()) == 1
+    if end.locked and not _goes_on(end, told):
+        await locks.release(transaction, end.ref.tenant, end.call_id, end.nonce)
+    if taken:
         if end.over and end.state is State.UNKNOWN:
             await transaction.run(DISOWN, (*end.ref, end.epoch, end.nonce))
         if end.budget is not None:
@@ -124,6 +128,12 @@ async def finish(transaction: Transaction, end: End, told: Told) -> tuple[bool, 
     contradicts = corrected or await _contradicts(transaction, end)
     _record(transaction, end, told, "contradiction" if contradicts else "late")
     return corrected, contradicts
+
+
+def _goes_on(end: End, told: Told) -> bool:
+    """Whether something of it may still change what it locked: a function past its deadline, or a job."""
+    working = end.state is State.UNKNOWN and not end.over
+    return working or any(isinstance(sequel, NewJob) for sequel in told.sequels)
 
 
 async def finish_again(transaction: Transaction, end: End, told: Told) -> tuple[bool, bool]:
@@ -170,6 +180,8 @@ async def settle(transaction: Transaction, end: End, seen: State, told: Told) ->
         await _give_back(transaction, end)
     if seen is State.HELD:
         await transaction.run(VOID_QUESTIONS, end.ref)
+    else:
+        await locks.release(transaction, end.ref.tenant, end.call_id, end.nonce)
     _record(transaction, end, told, "settle")
     return True
 
@@ -182,6 +194,7 @@ async def abandon(transaction: Transaction, ref: OperationRef, nonce: str, at: M
         return False
     await budgets.settle(transaction, ref.tenant, returned[0], Outcome(happened=False), wall)
     await uses.give_back(transaction, ref, nonce)
+    await locks.release(transaction, ref.tenant, returned[0], nonce)
     transaction.record(ref.tenant, returned[0], "outcome", wall, body)
     return True
 

@@ -48,9 +48,7 @@ class SqlJournal:
 
     async def add(self, line: Line) -> Line:
         run = self._run
-        said = {"arguments": line.arguments, "result": line.result}
-        sealed = seal(self._secrets, run.tenant, said)
-        commitment = self._secrets.commitment(run.tenant, orjson.dumps(said))
+        sealed, commitment = line_sealed(line, self._secrets, run.tenant)
         row = await self._writer.submit(
             run.tenant, True, _add, run, line, sealed, commitment, self._clock.now()
         )
@@ -80,16 +78,23 @@ async def _add(
     await _ours(transaction, run)
     name = (run.tenant, run.id, line.name)
     kept = await transaction.one(LINE, name)
-    if kept is not None:
-        return kept
+    if kept is None:
+        await write_line(transaction, run, line, sealed, commitment, now)
+        kept = await transaction.one(LINE, name)
+    assert kept is not None  # noqa: S101 - it was written in this transaction
+    return kept
+
+
+async def write_line(
+    transaction: Transaction, run: Run, line: Line, sealed: bytes, commitment: str, now: float
+) -> None:
+    """One that is not there yet, and that it was written."""
+    name = (run.tenant, run.id, line.name)
     said = (line.state.value, line.tool, line.call_id, line.code, line.message, int(line.writes), sealed, now)
     await transaction.run(ADD, (*name, *said))
     told = {"step": line.name, "state": line.state, "tool": line.tool, "call": line.call_id}
     body = act_body(now, "chain_step", run.principal, **told, code=line.code, commitment=commitment)
     transaction.record(run.tenant, run.id, "control", now, body)
-    written = await transaction.one(LINE, name)
-    assert written is not None  # noqa: S101 - it was written in this transaction
-    return written
 
 
 async def _move(transaction: Transaction, run: Run, state: RunState, said: Sequence[object]) -> None:
@@ -108,6 +113,12 @@ async def _ours(transaction: Transaction, run: Run) -> None:
         raise NotFound(f"there is no run {run.id!r} any more")
     if found[0] != run.round:
         raise Overtaken(f"run {run.id!r} was taken up by somebody else")
+
+
+def line_sealed(line: Line, secrets: Secrets, tenant: str) -> tuple[bytes, str]:
+    """What steps said to each other, and what tells it from anything else once it is erased."""
+    said = {"arguments": line.arguments, "result": line.result}
+    return seal(secrets, tenant, said), secrets.commitment(tenant, orjson.dumps(said))
 
 
 def seal(secrets: Secrets, tenant: str, said: Any) -> bytes:

@@ -3,11 +3,22 @@
 from collections.abc import Mapping, Sequence
 
 from holdfast.model.errors import HoldfastError
-from holdfast.model.run import PERSON, Evidence, Inversion, Line, Run, RunState
+from holdfast.model.run import PERSON, Evidence, Inversion, Line, Run, RunState, is_time, waited_on
+from holdfast.model.trail import Origin
 from holdfast.ports import Clock, Secrets
 from holdfast.records.body import act_body
 from holdfast.stores.sql.engine import Reader, Row, Transaction, Writer
-from holdfast.stores.sql.run_journal import ERASE, LINES, SqlJournal, line_of, opened, seal
+from holdfast.stores.sql.run_journal import (
+    ERASE,
+    LINE,
+    LINES,
+    SqlJournal,
+    line_of,
+    line_sealed,
+    opened,
+    seal,
+    write_line,
+)
 
 _RUN = (
     "SELECT tenant, id, chain, version, principal, key, fingerprint, call_id, state, waits_for, waits_on,"
@@ -22,7 +33,7 @@ ORDER BY updated_at, id
 """
 DUE = """
 SELECT r.tenant, r.id, r.round FROM chain_run r WHERE r.waits_on <> ''
-AND NOT EXISTS (
+AND r.waits_on NOT LIKE '% %' AND r.waits_on NOT LIKE 'at:%' AND NOT EXISTS (
   SELECT 1 FROM approval a WHERE a.tenant = r.tenant AND a.id = r.waits_on AND a.answer = 'PENDING'
 ) AND NOT EXISTS (
   SELECT 1 FROM operation o WHERE o.tenant = r.tenant AND o.call_id = r.waits_on
@@ -30,6 +41,16 @@ AND NOT EXISTS (
 )
 """
 """What it waited for may be forgotten by now; it is over all the same."""
+SEVERAL = """
+SELECT tenant, id, round, waits_on FROM chain_run WHERE waits_on <> ''
+AND (waits_on LIKE '% %' OR waits_on LIKE 'at:%')
+"""
+"""Those that wait for a moment, or for whichever of several is over first."""
+GOES_ON = """
+SELECT 1 FROM approval WHERE tenant = ?1 AND id = ?2 AND answer = 'PENDING'
+UNION ALL SELECT 1 FROM operation WHERE tenant = ?1 AND call_id = ?2
+  AND state IN ('claimed', 'dispatched', 'unknown')
+"""
 IDLE = """
 SELECT tenant, id, round FROM chain_run WHERE state IN ('RUNNING', 'COMPENSATING', 'COMPENSATION_FAILED')
 AND updated_at <= ? AND waits_for = '' ORDER BY updated_at, id
@@ -55,6 +76,10 @@ WHERE tenant = ? AND id = ? AND state IN ('RUNNING', 'COMPENSATING', 'COMPENSATI
 CANCEL = """
 UPDATE chain_run SET cancelled_by = ? WHERE tenant = ? AND id = ? AND cancelled_by = '' AND state = 'RUNNING'
 """
+CHOOSE = """
+UPDATE chain_run SET round = round + 1, waits_for = '', waits_on = '', updated_at = ?
+WHERE tenant = ? AND id = ? AND state = 'RUNNING' AND waits_for <> ''
+"""
 ABANDON = """
 UPDATE chain_run SET state = 'ABORTED', round = round + 1, waits_for = '', waits_on = '', why = ?,
   updated_at = ? WHERE tenant = ? AND id = ? AND state IN ('RUNNING', 'COMPENSATING', 'COMPENSATION_FAILED')
@@ -76,6 +101,8 @@ class SqlRuns:
 
     async def begin(self, run: Run) -> Run:
         said = {"declared": run.declared, "input": run.input, "wanted_by": run.wanted_by}
+        if run.origin is not None:
+            said["origin"] = run.origin.kept()
         values = (
             *(
                 run.tenant,
@@ -110,9 +137,20 @@ class SqlRuns:
         return [(str(tenant), str(id)) for tenant, id in await self._reader.slow("*", OPEN)]
 
     async def due(self) -> Sequence[tuple[str, str, int]]:
-        return [
+        found = [
             (str(tenant), str(id), int(round_)) for tenant, id, round_ in await self._reader.all("*", DUE)
         ]
+        for tenant, id, round_, waits_on in await self._reader.all("*", SEVERAL):
+            if is_time(waits_on, self._clock.now()) or await self._is_over(tenant, waits_on):
+                found.append((tenant, id, round_))
+        return found
+
+    async def _is_over(self, tenant: str, waits_on: str) -> bool:
+        """The first of the approvals and calls that it waits for."""
+        for on in waited_on(waits_on):
+            if not await self._reader.all(tenant, GOES_ON, (tenant, on)):
+                return True
+        return False
 
     async def idle(self, since: float) -> Sequence[tuple[str, str, int]]:
         found = await self._reader.all("*", IDLE, (since,))
@@ -137,6 +175,11 @@ class SqlRuns:
 
     async def cancel(self, tenant: str, run_id: str, by: str) -> bool:
         return await self._writer.submit(tenant, True, _cancel, tenant, run_id, by, self._clock.now())
+
+    async def choose(self, run: Run, line: Line, by: str) -> Run | None:
+        sealed = line_sealed(line, self._secrets, run.tenant)
+        taken = await self._writer.submit(run.tenant, True, _choose, run, line, by, sealed, self._clock.now())
+        return None if taken is None else self._run(taken)
 
     async def abandon(self, tenant: str, run_id: str, by: str, note: str) -> bool:
         return await self._writer.submit(tenant, True, _abandon, tenant, run_id, by, note, self._clock.now())
@@ -179,6 +222,7 @@ class SqlRuns:
             declared=said.get("declared", {}),
             input=said.get("input"),
             wanted_by=said.get("wanted_by", {}),
+            origin=Origin.found(said.get("origin")),
             output=opened(self._secrets, tenant, row[13]),
             round=row[14],
             created_at=row[15],
@@ -205,6 +249,19 @@ async def _cancel(transaction: Transaction, tenant: str, run_id: str, by: str, n
         return False
     transaction.record(tenant, run_id, "control", now, act_body(now, "chain_cancel", by))
     return True
+
+
+async def _choose(
+    transaction: Transaction, run: Run, line: Line, by: str, sealed: tuple[bytes, str], now: float
+) -> Row | None:
+    name = (run.tenant, run.id)
+    said_before = await transaction.one(LINE, (*name, line.name)) is not None
+    if said_before or not await transaction.run(CHOOSE, (now, *name)):
+        return None
+    await write_line(transaction, run, line, *sealed, now)
+    told = act_body(now, "chain_choose", by, step=line.name, said=line.message)
+    transaction.record(run.tenant, run.id, "control", now, told)
+    return await transaction.one(ONE, name)
 
 
 async def _abandon(

@@ -15,8 +15,10 @@ from holdfast.stores.sql.alerts import SqlAlerts
 from holdfast.stores.sql.approvals import SqlApprovals
 from holdfast.stores.sql.audit import SqlAudit
 from holdfast.stores.sql.bundles import SqlBundles
+from holdfast.stores.sql.capabilities import SqlCapabilities
 from holdfast.stores.sql.controls import SqlControls
 from holdfast.stores.sql.engine import Reader, Writer
+from holdfast.stores.sql.jobs import SqlJobs
 from holdfast.stores.sql.labels import SqlLabels
 from holdfast.stores.sql.ledger import SqlLedger
 from holdfast.stores.sql.outbox import SqlOutbox
@@ -26,6 +28,7 @@ from holdfast.stores.sql.signs import SqlSigns
 from holdfast.stores.sql.slots import SqlSlots
 from holdfast.stores.sql.standing import SqlPlans, SqlRules
 from holdfast.stores.sql.tokens import SqlTokens
+from holdfast.stores.sql.upstream_sessions import SqlUpstreamSessions
 from holdfast.stores.sql.views import SqlViews
 from holdfast.stores.watch import Watch
 from holdfast.stores.worker import Workers
@@ -43,9 +46,12 @@ class SqlStore(ABC):
     audit: SqlAudit
     views: SqlViews
     bundles: SqlBundles
+    capabilities: SqlCapabilities
     labels: SqlLabels
     runs: SqlRuns
+    upstream_sessions: SqlUpstreamSessions
     slots: SqlSlots
+    jobs: SqlJobs
     outbox: SqlOutbox
     tokens: SqlTokens
     access: SqlAccess
@@ -100,9 +106,12 @@ class SqlStore(ABC):
         self.audit = SqlAudit(writer, reader, secrets, clock, workers, member=member, tidied=tidied)
         self.views = SqlViews(writer, reader, workers)
         self.bundles = SqlBundles(writer, reader, clock)
+        self.capabilities = SqlCapabilities(writer, reader, clock)
         self.labels = SqlLabels(writer, reader, clock)
         self.runs = SqlRuns(writer, reader, secrets, clock)
+        self.upstream_sessions = SqlUpstreamSessions(writer, reader, secrets, clock, workers)
         self.slots = SqlSlots(writer, clock, workers.id)
+        self.jobs = SqlJobs(writer, reader, secrets, clock, workers)
         self.outbox = SqlOutbox(writer, reader, secrets, clock)
         self.tokens = SqlTokens(writer, reader, secrets)
         self.access = SqlAccess(writer, reader, clock)

@@ -43,6 +43,8 @@ def _finish(transaction: SqliteTransaction, end: End, told: Told) -> Any:
     """Only where nothing is given back and nothing was reserved."""
     if end.state not in _FINAL or end.budget is not None or told.alarms or told.gained:
         return MISSED
+    if end.locked or told.sequels:
+        return MISSED
     transaction.ends.append(end.parameters())
     record = transaction.chain.append(end.ref.tenant, told.call_id, "outcome", end.at.wall, told.body)
     transaction.pending.append(record)

@@ -107,6 +107,9 @@ class SqliteTransaction:
     async def alone(self, office: str) -> None:
         """There is one writer at a time over all processes."""
 
+    async def turn(self, tenant: str, kind: str, *, alone: bool) -> None:
+        """It is ours: there is one writer at a time over all processes."""
+
     async def halts(self, names: Sequence[str]) -> dict[str, tuple[str, str]]:
         return self.halted()
 

@@ -24,7 +24,9 @@ from holdfast.upstreams.mcp.wire import ANSWER_BYTES
 
 log = logging.getLogger(__name__)
 
-ALSO_INHERITED = ("LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ")
+INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ")
+"""What the SDK lets a server inherit, and what says where it runs. A test compares them: to ask the SDK
+itself takes a second."""
 BACKLOG_BYTES = 8 * 1024 * 1024
 """What may wait for a server that does not read; beyond it nothing more is sent."""
 STDERR_LINE = 8192
@@ -36,10 +38,9 @@ DRAIN_S = 0.5
 
 
 def environment(target: StdioTarget) -> dict[str, str]:
-    from mcp.client.stdio import get_default_environment  # the SDK takes a second to import
-
-    also = {name: os.environ[name] for name in ALSO_INHERITED if name in os.environ}
-    return get_default_environment() | also | dict(target.env)
+    found = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    # a function that a shell exported may be code in disguise
+    return {name: value for name, value in found.items() if not value.startswith("()")} | dict(target.env)
 
 
 class Child(asyncio.SubprocessProtocol):

@@ -13,6 +13,7 @@ from holdfast.upstreams.mcp import wire
 from holdfast.upstreams.mcp.errors import METHOD_NOT_FOUND, Garbage, Refused, Rejected
 from holdfast.upstreams.mcp.hidden import Hidden
 from holdfast.upstreams.mcp.link import Link
+from holdfast.upstreams.mcp.marks import misused
 
 PAGES = 200
 ITEMS = 10_000
@@ -87,9 +88,7 @@ async def _tools(link: Link, faults: list[str]) -> tuple[Item, ...]:
 
 def _mirrorable(tool: Item, faults: list[str]) -> bool:
     """2026-07-28 wants a tool left out whose schema misuses `x-mcp-header`."""
-    from mcp.shared.inbound import find_invalid_x_mcp_header  # the SDK takes a second to import
-
-    reason = find_invalid_x_mcp_header(tool.get("inputSchema"))
+    reason = misused(tool.get("inputSchema"))
     if reason is not None:
         faults.append(f"tool {str(tool.get('name'))[:100]!r} was left out: {reason[:300]}")
     return reason is None

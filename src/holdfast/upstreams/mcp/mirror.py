@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from holdfast.model.contract import Contract
+from holdfast.upstreams.mcp.marks import paths as marked_paths
 
 _Paths = dict[tuple[str, ...], str]
 _NONE: Mapping[str, str] = {}
@@ -21,7 +22,7 @@ class Mirror:
         self._contracts: dict[str, _Paths] = {}
 
     def learn(self, tools: Iterable[Mapping[str, Any]]) -> None:
-        self._listed = {str(tool.get("name")): _paths(tool.get("inputSchema")) for tool in tools}
+        self._listed = {str(tool.get("name")): marked_paths(tool.get("inputSchema")) for tool in tools}
         self._contracts.clear()
 
     def headers(self, name: str, contract: Contract, arguments: Mapping[str, Any]) -> Mapping[str, str]:
@@ -35,7 +36,7 @@ class Mirror:
     def _read(self, contract: Contract) -> _Paths:
         if len(self._contracts) >= MOST_READ:
             self._contracts.clear()
-        paths = self._contracts[contract.digest] = _paths(contract.affordance.input_schema)
+        paths = self._contracts[contract.digest] = marked_paths(contract.affordance.input_schema)
         return paths
 
 
@@ -43,9 +44,3 @@ def _repeated(paths: _Paths, arguments: Mapping[str, Any]) -> Mapping[str, str]:
     from mcp.shared.inbound import mcp_param_headers  # the SDK takes a second to import
 
     return mcp_param_headers(paths, arguments)
-
-
-def _paths(schema: Any) -> _Paths:
-    from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
-
-    return {} if find_invalid_x_mcp_header(schema) is not None else x_mcp_header_map(schema)

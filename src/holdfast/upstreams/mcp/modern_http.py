@@ -15,7 +15,8 @@ from holdfast.upstreams.mcp.door import Door, Heading
 from holdfast.upstreams.mcp.errors import Garbage, Refused, Rejected, Unsent
 from holdfast.upstreams.mcp.exchange import Exchange
 from holdfast.upstreams.mcp.link import Ending
-from holdfast.upstreams.mcp.protocol import LATEST_MODERN_VERSION, Facts, enveloped
+from holdfast.upstreams.mcp.marks import written
+from holdfast.upstreams.mcp.protocol import LATEST_MODERN_VERSION, NAME_BEARING_METHODS, Facts, enveloped
 
 MOST_HEADINGS = 1024
 """Names of tools whose headers are kept as bytes; a resource's name may be anything."""
@@ -94,15 +95,13 @@ class ModernHttp:
             self.in_flight.pop(number, None)
 
     def _heading(self, method: str, params: dict[str, Any]) -> Heading:
-        from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value  # a second to import, once
-
         key = NAME_BEARING_METHODS.get(method)
         name = None if key is None else str(params.get(key, ""))
         found = self._headings.get((method, name))
         if found is None:
             fields = {**self._headers, "mcp-method": method}
             if name is not None:
-                fields["mcp-name"] = encode_header_value(name)
+                fields["mcp-name"] = written(name)
             if len(self._headings) >= MOST_HEADINGS:
                 self._headings.clear()
             found = self._headings[method, name] = Heading(fields)

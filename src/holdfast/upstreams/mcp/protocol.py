@@ -19,6 +19,12 @@ HANDSHAKE_PROTOCOL_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-1
 MODERN_PROTOCOL_VERSIONS = ("2026-07-28",)
 LATEST_HANDSHAKE_VERSION = HANDSHAKE_PROTOCOL_VERSIONS[-1]
 LATEST_MODERN_VERSION = MODERN_PROTOCOL_VERSIONS[-1]
+NAME_BEARING_METHODS: Mapping[str, str] = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+}
+"""Which parameter 2026-07-28 wants repeated in the header `Mcp-Name`."""
 
 CAPABILITIES: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
 """What can be asked of the clients behind us, where a connection is shared by many of them."""

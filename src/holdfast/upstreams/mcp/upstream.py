@@ -67,6 +67,8 @@ class McpUpstream:
         auth = target.auth if isinstance(target, HttpTarget) else None
         self.personal = auth is not None
         """Whether it knows who asks: what it tells one principal is not for another."""
+        self.in_process = isinstance(target, StdioTarget)
+        """Whether it ends with this process, and what it keeps open too."""
         self._hidden, self._mirror = hidden(target), Mirror()
         self._door = Door(target, self._hidden) if isinstance(target, HttpTarget) else None
         self._connecting = Connecting(

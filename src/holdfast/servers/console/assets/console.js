@@ -120,6 +120,10 @@
     document.querySelector("[data-lost]")?.toggleAttribute("hidden", !is);
     document.querySelector("[data-live]")?.classList.toggle("lost", is);
   };
+  document.addEventListener("htmx:sse:before:connection", (event) => {
+    if (event.target.id === "follow" && document.querySelector("#story[data-over]"))
+      event.detail.connection.cancelled = true; // what was followed is over
+  });
   document.addEventListener("htmx:sse:error", () => lost(true));
   document.addEventListener("htmx:sse:after:connection", () => lost(false));
 

@@ -1,15 +1,19 @@
 """*Call*: what happened to one call, gate by gate, and what proves it?"""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
 from holdfast.model.approval import Answer
-from holdfast.model.errors import HoldfastError
+from holdfast.model.errors import HoldfastError, NotFound
 from holdfast.model.story import GatePassed, Passage, Story
 from holdfast.servers.answers import TransportError
 from holdfast.servers.console.look import Look
 from holdfast.servers.console.story import card
+
+if TYPE_CHECKING:
+    from holdfast.gateway.upstream_sessions import ShownSession
 
 HEADLINES = {
     "done": "It was done",
@@ -40,7 +44,7 @@ LONGEST_NOTE = 1000
 async def page(look: Look) -> Response:
     """GET /calls/{id}"""
     story = await look.gateway.timeline.of(look.principal, look.request.path_params["id"])
-    context = shown(look, story)
+    context = {**shown(look, story), "session": await _session(look, story)}
     guide = await card(look, call_id=story.call_id)
     if guide is not None:
         context |= {"guide": guide, "live": context["live"] or guide.told.state == "running"}
@@ -51,20 +55,45 @@ async def page(look: Look) -> Response:
 
 def shown(look: Look, story: Story) -> dict[str, Any]:
     operates = look.gateway.operates(look.principal)
+    pending = None if story.observation is None else story.observation.pending
     return {
         "story": story,
-        "headline": "It is approved" if _is_agreed(story) else HEADLINES.get(story.status, story.status),
+        "headline": _headline(story, pending),
+        "pending": pending,
         "passages": [(passage, spans(passage)) for passage in reversed(story.passages)],
         "rung": None if story.outcome is None else RUNGS.get(story.outcome.rung.value, ""),
         "strength": None if story.outcome is None else STRENGTHS.get(story.outcome.strength.value, ""),
-        "live": story.status in LIVE,
-        "cancels": story.status in LIVE,
+        "live": story.status in LIVE or pending is not None,
+        "cancels": story.status in LIVE or (pending is not None and _can_be_stopped(pending)),
         "settles": story.status == "unknown" and operates,
         "operates": operates,
         "guide": None,
+        "session": None,
         "partly": look.partly,
         "path": look.request.url.path,
     }
+
+
+async def _session(look: Look, story: Story) -> "ShownSession | None":
+    """The session at its upstream that the call was about, as it is now; EXE-8."""
+    about = None if story.observation is None else story.observation.upstream_session
+    if about is None:
+        return None
+    try:
+        return await look.gateway.upstream_sessions.look(look.principal, about["id"])
+    except NotFound:  # it was forgotten
+        return None
+
+
+def _headline(story: Story, pending: Mapping[str, Any] | None) -> str:
+    if pending is not None:
+        return f"Its {pending['kind']} goes on"
+    return "It is approved" if _is_agreed(story) else HEADLINES.get(story.status, story.status)
+
+
+def _can_be_stopped(pending: Mapping[str, Any]) -> bool:
+    """A run has a page of its own."""
+    return pending["kind"] == "job" and "cancelling" not in pending
 
 
 def _is_agreed(story: Story) -> bool:
@@ -90,6 +119,17 @@ async def cancel(look: Look) -> Response:
     if await look.gateway.cancel(look.principal, call_id) == "too late":
         raise HoldfastError(f"call {call_id[:64]!r} is over, or has acted already; it cannot be cancelled")
     return look.see_other(f"/calls/{call_id}", "cancelled")
+
+
+async def roll_back(look: Look) -> Response:
+    """POST /calls/{id}/rollback: of the session that it was about"""
+    await look.form()
+    story = await look.gateway.timeline.of(look.principal, look.request.path_params["id"])
+    found = await _session(look, story)
+    if found is None:
+        raise NotFound(f"call {story.call_id!r} was about no session that is still known")
+    await look.gateway.upstream_sessions.end(look.principal, found.session.id)
+    return look.see_other(f"/calls/{story.call_id}", "rolled_back")
 
 
 async def settle(look: Look) -> Response:

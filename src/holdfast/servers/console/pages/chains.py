@@ -2,15 +2,19 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any, NamedTuple
 
+import orjson
 from starlette.responses import Response
 
 from holdfast.chains.declared import steps
 from holdfast.chains.reading import read
+from holdfast.gateway.chain_choices import open_choices
+from holdfast.gateway.chain_outcome import remaining
 from holdfast.gateway.chains import Shown
 from holdfast.model.errors import ConfigError, HoldfastError
-from holdfast.model.run import Line, Run, RunState, StepState
+from holdfast.model.run import Line, Run, RunState, StepState, waited_on
 from holdfast.model.view import CallRow, Wanted
 from holdfast.servers.answers import TransportError
 from holdfast.servers.console.graph import Graph, graph, short, words
@@ -36,7 +40,8 @@ KINDS = {
     RunState.COMPENSATION_FAILED: "failed",
     RunState.ABORTED: "failed",
 }
-_OF_STEP = re.compile(r"of step '([a-z0-9_]+)(?:#\d+)*(~undo)?'")
+ENDS = {"commit": "committed", "rollback": "rolled back"}
+_OF_STEP = re.compile(r"of step '([a-z0-9_]+)(?:#\d+)*(?:~commit)?(~undo)?'")
 
 
 class Row(NamedTuple):
@@ -46,6 +51,8 @@ class Row(NamedTuple):
     name: str
     undoing: bool
     call: CallRow | None
+    ended: str = ""
+    """How a transaction ended, where that is what it tells."""
 
 
 async def page(look: Look) -> Response:
@@ -68,10 +75,7 @@ async def page(look: Look) -> Response:
 async def run(look: Look) -> Response:
     """GET /chains/{run}"""
     shown = await look.gateway.chains.look(look.principal, look.request.path_params["run"])
-    context = await told(look, shown)
-    if look.partly:
-        return look.partial("run_story.html", **context)
-    return await look.page("run.html", **context)
+    return await look.page("run.html", **await told(look, shown))
 
 
 async def told(look: Look, shown: Shown) -> dict[str, Any]:
@@ -81,9 +85,11 @@ async def told(look: Look, shown: Shown) -> dict[str, Any]:
     calls = {row.call_id: row for row in found.rows}
     failing = next((one for one in shown.lines if one.state is StepState.FAILED), None)
     drawn = _graph(shown, found.rows)
+    may = look.gateway.chains.choices.may(look.principal, now)
+    open_ = open_choices(now, shown.lines) if may else []
     return {
         "run": now,
-        "headline": "It waits for a person" if now.stuck else HEADLINES[now.state],
+        "headline": _headline(now, bool(open_)),
         "kind": "held" if now.waits_for and not now.state.over else KINDS[now.state],
         "rows": [_row(line, calls) for line in shown.lines if not line.name.endswith("~join")],
         "failing": failing,
@@ -91,16 +97,33 @@ async def told(look: Look, shown: Shown) -> dict[str, Any]:
         "words": "; ".join(words(drawn)) if drawn is not None else "",
         "short": short,
         "live": not now.state.over,
-        "resumes": operates and now.stuck,
+        "mark": _mark(shown, found.rows),
+        "choices": open_,
+        "resumes": operates and now.stuck and not open_,
         "abandons": operates and not now.state.over,
         "cancels": now.state is RunState.RUNNING and not now.cancelled_by,
-        "approval": now.waits_on if now.waits_for.startswith("approval") else "",
+        "approvals": [on for on in waited_on(now.waits_on) if f"approval {on!r}" in now.waits_for],
     }
+
+
+def _headline(run: Run, choosing: bool) -> str:
+    if choosing:
+        return "It waits for your choice"
+    return "It waits for a person" if run.stuck else HEADLINES[run.state]
+
+
+def _mark(shown: Shown, calls: Sequence[CallRow]) -> str:
+    """Another text when the page would say something else."""
+    run = shown.run
+    lines = [[line.name, line.state.value] for line in shown.lines]
+    moves = [run.state.value, run.round, run.waits_for, run.cancelled_by]
+    return sha256(orjson.dumps([moves, lines, [[row.call_id, row.status] for row in calls]])).hexdigest()[:16]
 
 
 def _row(line: Line, calls: Mapping[str, CallRow]) -> Row:
     undoing = line.name.endswith(UNDO)
-    return Row(line, line.name.removesuffix(UNDO), undoing, calls.get(line.call_id))
+    name, _, what = line.name.partition("~")
+    return Row(line, name, undoing, calls.get(line.call_id), ENDS.get(what, ""))
 
 
 def _graph(shown: Shown, calls: Sequence[CallRow]) -> Graph | None:
@@ -121,6 +144,8 @@ def _states(shown: Shown, calls: Sequence[CallRow]) -> dict[str, str]:
     found = {
         line.name.partition("#")[0]: line.state.value for line in shown.lines if not line.name.endswith(UNDO)
     }
+    gone = {line.name for line in shown.lines} - {line.name for line in remaining(shown.run, shown.lines)}
+    found |= {name.partition("#")[0]: "skipped" for name in gone}
     waits = _OF_STEP.findall(shown.run.waits_for)
     found |= {name: "waiting" for name, undoing in waits if not undoing}
     if shown.run.state is RunState.RUNNING and not shown.run.waits_for:
@@ -155,6 +180,15 @@ async def resume(look: Look) -> Response:
     run_id = look.request.path_params["run"]
     await look.gateway.chains.resume(look.principal, run_id)
     return look.see_other(f"/chains/{run_id}", "resumed")
+
+
+async def choose(look: Look) -> Response:
+    """POST /chains/{run}/choose"""
+    form = await look.form()
+    run_id = look.request.path_params["run"]
+    choices = look.gateway.chains.choices
+    await choices.choose(look.principal, run_id, form.get("step"), form.get("case"))
+    return look.see_other(f"/chains/{run_id}", "chosen")
 
 
 async def abandon(look: Look) -> Response:

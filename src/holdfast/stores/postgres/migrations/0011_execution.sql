@@ -7,7 +7,7 @@ CREATE TABLE capability_level (
   principal   text COLLATE "C" NOT NULL,
   capability  text COLLATE "C" NOT NULL,
   key         text COLLATE "C" NOT NULL,
-  level       bigint NOT NULL,
+  tool        text COLLATE "C" NOT NULL,
   updated_at  double precision NOT NULL,
   PRIMARY KEY (tenant, principal, capability, key)
 );
@@ -38,6 +38,8 @@ CREATE TABLE job (
   polls       bigint NOT NULL DEFAULT 0,
   next_at     double precision NOT NULL,
   give_up_at  double precision NOT NULL,
+  taken_by    text COLLATE "C" NOT NULL DEFAULT '',
+  taken_until double precision NOT NULL DEFAULT 0,
   why         text NOT NULL DEFAULT '',
   created_at  double precision NOT NULL,
   updated_at  double precision NOT NULL,
@@ -53,10 +55,11 @@ CREATE TABLE upstream_session (
   principal   text COLLATE "C" NOT NULL,
   namespace   text COLLATE "C" NOT NULL,
   name        text COLLATE "C" NOT NULL,
-  state       text COLLATE "C" NOT NULL,          -- OPEN, COMMITTING, COMMITTED, ROLLING_BACK, ROLLED_BACK, UNKNOWN
+  state       text COLLATE "C" NOT NULL,          -- OPEN, COMMITTING, COMMITTED, ROLLING_BACK, ROLLED_BACK, UNKNOWN, UNDONE
   call_id     text COLLATE "C" NOT NULL,          -- the call that began it
-  worker      text COLLATE "C" NOT NULL,
+  worker      text COLLATE "C" NOT NULL,          -- whose process it ends with; '' where with none
   body        bytea NOT NULL,                     -- sealed: what the upstream calls it, who began it
+  at_work     text COLLATE "C" NOT NULL DEFAULT '', -- the last call that wrote in it, committed it or rolled it back
   why         text NOT NULL DEFAULT '',
   idle_s      double precision NOT NULL,
   created_at  double precision NOT NULL,
@@ -64,7 +67,8 @@ CREATE TABLE upstream_session (
   PRIMARY KEY (tenant, id)
 );
 CREATE INDEX upstream_session_open ON upstream_session (touched_at)
-  WHERE state IN ('OPEN', 'COMMITTING', 'ROLLING_BACK');
+  WHERE state IN ('OPEN', 'COMMITTING', 'ROLLING_BACK', 'UNKNOWN');
+CREATE INDEX upstream_session_newest ON upstream_session (tenant, created_at);
 CREATE UNIQUE INDEX upstream_session_call ON upstream_session (tenant, call_id);
 
 CREATE TABLE upstream_session_line (

@@ -7,7 +7,7 @@ CREATE TABLE capability_level (
   principal   TEXT NOT NULL,
   capability  TEXT NOT NULL,
   key         TEXT NOT NULL,
-  level       INTEGER NOT NULL,
+  tool        TEXT NOT NULL,
   updated_at  REAL NOT NULL,
   PRIMARY KEY (tenant, principal, capability, key)
 ) STRICT;
@@ -38,6 +38,8 @@ CREATE TABLE job (
   polls       INTEGER NOT NULL DEFAULT 0,
   next_at     REAL NOT NULL,
   give_up_at  REAL NOT NULL,
+  taken_by    TEXT NOT NULL DEFAULT '',
+  taken_until REAL NOT NULL DEFAULT 0,
   why         TEXT NOT NULL DEFAULT '',
   created_at  REAL NOT NULL,
   updated_at  REAL NOT NULL,
@@ -53,10 +55,11 @@ CREATE TABLE upstream_session (
   principal   TEXT NOT NULL,
   namespace   TEXT NOT NULL,
   name        TEXT NOT NULL,
-  state       TEXT NOT NULL,                    -- OPEN, COMMITTING, COMMITTED, ROLLING_BACK, ROLLED_BACK, UNKNOWN
+  state       TEXT NOT NULL,                    -- OPEN, COMMITTING, COMMITTED, ROLLING_BACK, ROLLED_BACK, UNKNOWN, UNDONE
   call_id     TEXT NOT NULL,                    -- the call that began it
-  worker      TEXT NOT NULL,
+  worker      TEXT NOT NULL,                    -- whose process it ends with; '' where with none
   body        BLOB NOT NULL,                    -- sealed: what the upstream calls it, who began it
+  at_work     TEXT NOT NULL DEFAULT '',         -- the last call that wrote in it, committed it or rolled it back
   why         TEXT NOT NULL DEFAULT '',
   idle_s      REAL NOT NULL,
   created_at  REAL NOT NULL,
@@ -64,7 +67,8 @@ CREATE TABLE upstream_session (
   PRIMARY KEY (tenant, id)
 ) STRICT;
 CREATE INDEX upstream_session_open ON upstream_session (touched_at)
-  WHERE state IN ('OPEN', 'COMMITTING', 'ROLLING_BACK');
+  WHERE state IN ('OPEN', 'COMMITTING', 'ROLLING_BACK', 'UNKNOWN');
+CREATE INDEX upstream_session_newest ON upstream_session (tenant, created_at);
 CREATE UNIQUE INDEX upstream_session_call ON upstream_session (tenant, call_id);
 
 CREATE TABLE upstream_session_line (

@@ -1,0 +1,1 @@
+"""Jobs: what is submitted and goes on without its call (EXE-6)."""
