@@ -29,7 +29,6 @@ GOVERNED = "comes with the milestone 'Governed'"
 MCP = "comes with the milestone 'MCP on both sides'"
 SPEED = "comes with the milestone 'Speed'"
 PEOPLE = "comes with the milestone 'People'"
-CHAINS = "comes with the milestone 'Chains and sagas'"
 LATER = "later: no milestone has it yet"
 
 # fmt: off

@@ -98,6 +98,10 @@ class Reader(Protocol):
         """The same, out of the way of calls: this may look at many rows."""
         ...
 
+    async def version(self) -> int | None:
+        """Another number once anything was committed since; None where nobody can tell."""
+        ...
+
 
 class Writer(Protocol):
     @property

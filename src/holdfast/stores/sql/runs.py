@@ -98,6 +98,8 @@ class SqlRuns:
         self._reader = reader
         self._secrets = secrets
         self._clock = clock
+        self._unchanged: dict[str, int] = {}
+        """The version of the store in which nothing was due, and in which nothing had ended."""
 
     async def begin(self, run: Run) -> Run:
         said = {"declared": run.declared, "input": run.input, "wanted_by": run.wanted_by}
@@ -137,13 +139,25 @@ class SqlRuns:
         return [(str(tenant), str(id)) for tenant, id in await self._reader.slow("*", OPEN)]
 
     async def due(self) -> Sequence[tuple[str, str, int]]:
+        now = await self._reader.version()
+        if now is not None and now == self._unchanged.get("due"):
+            return []
         found = [
             (str(tenant), str(id), int(round_)) for tenant, id, round_ in await self._reader.all("*", DUE)
         ]
-        for tenant, id, round_, waits_on in await self._reader.all("*", SEVERAL):
+        several = await self._reader.all("*", SEVERAL)
+        for tenant, id, round_, waits_on in several:
             if is_time(waits_on, self._clock.now()) or await self._is_over(tenant, waits_on):
                 found.append((tenant, id, round_))
+        self._look("due", now, again=bool(found or several))
         return found
+
+    def _look(self, what: str, version: int | None, *, again: bool) -> None:
+        """What was not there is not looked for while the store does not change: to wait costs nothing."""
+        if version is None or again:
+            self._unchanged.pop(what, None)
+        else:
+            self._unchanged[what] = version
 
     async def _is_over(self, tenant: str, waits_on: str) -> bool:
         """The first of the approvals and calls that it waits for."""
@@ -157,7 +171,12 @@ class SqlRuns:
         return [(str(tenant), str(id), int(round_)) for tenant, id, round_ in found]
 
     async def ended(self) -> Sequence[tuple[str, str]]:
-        return [(str(tenant), str(id)) for tenant, id in await self._reader.slow("*", ENDED)]
+        now = await self._reader.version()
+        if now is not None and now == self._unchanged.get("ended"):
+            return []
+        found = [(str(tenant), str(id)) for tenant, id in await self._reader.slow("*", ENDED)]
+        self._look("ended", now, again=bool(found))
+        return found
 
     async def stuck(self, tenant: str, limit: int) -> Sequence[Run]:
         return [self._run(row) for row in await self._reader.slow(tenant, STUCK, (tenant, limit))]

@@ -25,6 +25,11 @@ class SqliteReader:
         """In a thread and on a connection of its own."""
         return await asyncio.to_thread(self._aside, statement, values)
 
+    async def version(self) -> int | None:
+        """Counts what other connections commit, of whatever process; this one only reads."""
+        [(version,)] = await self.all("*", "PRAGMA data_version")
+        return int(version)
+
     def close(self) -> None:
         self._connection.close()
 

@@ -83,6 +83,10 @@ CREATE TABLE upstream_session_line (
   UNIQUE (tenant, session, call_id)
 );
 
+-- Runs that nobody drives are found without looking at all that wait.
+CREATE INDEX chain_run_idle ON chain_run (updated_at, id)
+  WHERE waits_for = '' AND state IN ('RUNNING', 'COMPENSATING', 'COMPENSATION_FAILED');
+
 -- --- whose rows these are: as in step 4 ----------------------------------------------------------------------
 
 DO $$

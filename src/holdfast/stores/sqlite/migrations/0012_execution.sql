@@ -82,3 +82,7 @@ CREATE TABLE upstream_session_line (
   PRIMARY KEY (tenant, session, number),
   UNIQUE (tenant, session, call_id)
 ) STRICT;
+
+-- Runs that nobody drives are found without looking at all that wait.
+CREATE INDEX chain_run_idle ON chain_run (updated_at, id)
+  WHERE waits_for = '' AND state IN ('RUNNING', 'COMPENSATING', 'COMPENSATION_FAILED');
