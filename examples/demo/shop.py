@@ -13,6 +13,9 @@ from shop_db import shop
 from holdfast import Effect, Floor, Invocation, NoEffect, Reach, Undo, tool
 
 OrderId = Annotated[str, Field(pattern=r"^o-[0-9]{4}$")]
+# marked: calls that change the same order, or the same note, are run one after the other
+ChangedOrder = Annotated[str, Field(pattern=r"^o-[0-9]{4}$", json_schema_extra={"x-resource": "orders"})]
+ChangedNote = Annotated[int, Field(ge=1, json_schema_extra={"x-resource": "order-notes"})]
 Cents = Annotated[int, Field(ge=1, le=1_000_000)]
 Status = Literal["new", "shipped", "delivered", "cancelled"]
 Reason = Literal["damaged", "late", "wrong_item", "goodwill"]
@@ -170,7 +173,7 @@ def preview_refund(order_id: OrderId, amount_cents: Cents) -> RefundPlan:
     do_not_use_when=["the note is merely old"],
     examples=[{"description": "take note 1 away", "arguments": {"note_id": 1}}],
 )
-def remove_note(note_id: Annotated[int, Field(ge=1)]) -> Removed:
+def remove_note(note_id: ChangedNote) -> Removed:
     """Hide a note from an order. Removing one that is already hidden changes nothing.
 
     Args:
@@ -319,7 +322,7 @@ def send_mail(
         }
     ],
 )
-def refund(order_id: OrderId, amount_cents: Cents, reason: Reason, invocation: Invocation) -> Refund:
+def refund(order_id: ChangedOrder, amount_cents: Cents, reason: Reason, invocation: Invocation) -> Refund:
     """Give a customer money back for one order, in part or in full.
 
     Args:

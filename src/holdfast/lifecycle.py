@@ -150,6 +150,7 @@ async def _admit_again(call: Call, ports: Ports, gates: tuple[Gate, ...]) -> Ver
     call.staged = [one for one in call.staged if one[0] not in asked]
     del call.verdicts[first:], call.marks[first:]
     verdict = await admit(call, ports, gates[first:-1])
+    call.warnings[:] = dict.fromkeys(call.warnings)  # said by the same gates as before
     if verdict is not PASS:
         return verdict
     call.marks[first:] = before  # it was the claim that took the time
@@ -214,6 +215,7 @@ async def _awaited(call: Call, observation: Observation, ports: Ports) -> Observ
         return observation
     call.so_far = observation
     try:
+        await ports.jobs.submitted(call.callback)
         claimed = await ports.ledger.find(call.operation.ref) or call.operation
         seconds = settlement.patience(call, ports)
         return await ports.jobs.told(await ports.jobs.wait(claimed, seconds, call.proposal.peer))

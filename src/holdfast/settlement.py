@@ -25,7 +25,7 @@ from holdfast.model.call import Call
 from holdfast.model.current import Stored, serving
 from holdfast.model.errors import NO_REMEDY, Code, remedy
 from holdfast.model.expression import ExpressionError
-from holdfast.model.job import Look, look
+from holdfast.model.job import Look, look, nameless
 from holdfast.model.keys import upstream_key
 from holdfast.model.masking import masked
 from holdfast.model.observation import Observation, Outcome, Status
@@ -45,7 +45,7 @@ _DOUBT = re.compile("; (?:the|its) effect may or may not")
 
 async def answer(call: Call, earlier: Operation, ports: Ports) -> Verdict:
     """What a proposal gets whose key already has an operation."""
-    if earlier.fingerprint != call.fingerprint or earlier.contract_digest != call.tool.contract.digest:
+    if _is_other(call, earlier):
         if needed(call.tool.contract.security.approval_floor, call.decision):
             call.alarms.append(
                 f"the key of {earlier.call_id}, which needs approval, was used for another call"
@@ -69,10 +69,23 @@ async def answer(call: Call, earlier: Operation, ports: Ports) -> Verdict:
     if call.tool.job is not None and ports.jobs is not None and ongoing(earlier) is not None:
         earlier = await ports.jobs.wait(earlier, patience(call, ports), call.proposal.peer)
         if ongoing(earlier) is not None:  # not to be submitted again, whatever the upstream makes of keys
-            return _replay(call, await ports.jobs.told(earlier))
+            told = await ports.jobs.told(earlier)
+            less = set(call.decision.redact).difference(_redacted(earlier))  # than when it was submitted
+            return _replay(call, nameless(told) if less else told)
     if earlier.state.running or earlier.state is State.UNKNOWN:
         earlier = await settle(earlier, call.tool, ports)
     return _settled_answer(call, earlier)
+
+
+def _is_other(call: Call, earlier: Operation) -> bool:
+    """Whether a key is used for something else than it was."""
+    if earlier.fingerprint != call.fingerprint or earlier.contract_digest != call.tool.contract.digest:
+        return True
+    at = call.proposal.fallback
+    if at is None or not at.level or earlier.payload is None:
+        return False
+    before: str = (orjson.loads(earlier.payload).get("fallback") or {}).get("asked", "")
+    return before not in ("", at.asked)  # what a stand-in is told may be less than what was asked
 
 
 def patience(call: Call, ports: Ports) -> float:

@@ -12,6 +12,7 @@ import yaml
 from starlette.applications import Starlette
 
 from holdfast import Effect, Floor, Undo, tool
+from holdfast.chains.engine import Engine
 from holdfast.chains.engines.local import LocalEngine
 from holdfast.gateway import Gateway
 from holdfast.gateway.wiring import Adapt
@@ -170,6 +171,7 @@ async def counter(
     *chains: dict[str, Any],
     tools: Callable[[Outside], list[Any]] = shop,
     adapt: Adapt | None = None,
+    engine: Callable[[], Engine] = LocalEngine,
     **config: Any,
 ) -> AsyncIterator[Counter]:
     (folder / "chains").mkdir(exist_ok=True)
@@ -189,7 +191,7 @@ async def counter(
         more = [_lingering(world, "linger", **WRITE), _lingering(world, "stare", **READ)]
         upstreams = {"shop": FunctionUpstream([*tools(world), _sending(world), _losing(world), *more])}
         ports: dict[str, Any] = {"clock": clock, "ids": RandomIds(), "adapt": adapt}
-        gateway = Gateway.assemble(said, store, upstreams, engine=LocalEngine, **ports)
+        gateway = Gateway.assemble(said, store, upstreams, engine=engine, **ports)
         stack.push_async_callback(gateway.close)
         await gateway.prepare()
         yield Counter(gateway, world, build(gateway), store.runs)

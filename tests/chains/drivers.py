@@ -6,11 +6,14 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from tests.polling import until
 from tests.soak.server import ROOT
+
+TELL_S = 5.0
 
 
 class Driver:
@@ -61,7 +64,8 @@ class Driver:
 
     def signal(self, number: signal.Signals) -> None:
         assert self._process is not None
-        self._process.send_signal(number)
+        if self._process.returncode is None:
+            self._process.send_signal(number)
 
     @property
     def log(self) -> str:
@@ -83,5 +87,10 @@ async def driver(
     await it.start()
     try:
         yield it
+    except (TimeoutError, asyncio.CancelledError):
+        it.signal(signal.SIGUSR1)  # where it is stuck is in its log then
+        with suppress(TimeoutError):
+            await asyncio.wait_for(until(lambda: "these are all tasks" in it.log), TELL_S)
+        raise
     finally:
         await it.kill()

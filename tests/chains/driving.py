@@ -2,15 +2,18 @@
 
     python -m tests.chains.driving STORE FOLDER '{"keys": ["k-1"], "point": "after charge"}'
 
-It begins a run for each key, then drives whatever is there until all runs are over, and tells of them.
+It begins a run for each key, where it is told so `after` a file is there, then drives whatever is there until
+all runs are over, and tells of them.
 """
 
 import asyncio
 import json
+import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from types import CoroutineType
+from typing import Any, cast
 
 from holdfast import Gateway
 from holdfast.model import defaults
@@ -20,6 +23,7 @@ from holdfast.ports import Runs
 from tests.chains.crashing import BARRIER, fragile
 from tests.chains.orders import FUSE, acted, ann, saga, shop
 
+TOLD = "these are all tasks"
 LEASE_S = 1.5
 SWEEP_S = 0.1
 LOOK_S = 0.1
@@ -43,7 +47,19 @@ class BreakingRuns:
         return await self._runs.take_up(tenant, run_id)
 
 
+def tell_tasks() -> None:
+    """Where everything here stands: for whoever finds out that something is stuck."""
+    for task in asyncio.all_tasks():
+        told, awaited = [task.get_name()], cast(Any, task.get_coro())
+        while isinstance(awaited, CoroutineType):
+            told.append(f"{awaited.cr_code.co_qualname}:{awaited.cr_frame and awaited.cr_frame.f_lineno}")
+            awaited = awaited.cr_await
+        print("task", *told, repr(awaited)[:200], file=sys.stderr)
+    print(TOLD, file=sys.stderr, flush=True)
+
+
 async def main(url: str, folder: Path, wish: dict[str, Any]) -> None:
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, tell_tasks)
     FUSE.point = wish.get("point", "")
     BARRIER.points = {point: folder / point for point in wish.get("holds", ())}
     defaults.CHAIN_LEASE_S, defaults.SWEEP_S = wish.get("lease_s", LEASE_S), SWEEP_S
@@ -53,6 +69,8 @@ async def main(url: str, folder: Path, wish: dict[str, Any]) -> None:
         await gateway.chains.open()
         gateway.start()
         say(ready=True)
+        while "after" in wish and not (folder / wish["after"]).exists():  # noqa: ASYNC110 - a file tells nobody
+            await asyncio.sleep(LOOK_S)
         for key in wish.get("keys", ()):
             run = await gateway.chains.start(ann(gateway), chain, {"item": wish.get("item", "tea")}, key)
             say(begun=run.id)

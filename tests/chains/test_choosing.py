@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from holdfast import Effect, Floor, Undo, tool
 from holdfast.model.errors import Forbidden, HoldfastError, NotFound
 from holdfast.model.observation import Status
 from holdfast.model.run import Run, RunState
@@ -92,6 +93,31 @@ async def test_one_that_is_not_sure_leaves_it_to_a_person_and_its_own_words_lead
         await here.gateway.chains.resume(here.ola, run.id)
         again = await here.waited(here.ola, run.id)
         assert (again.stuck, guesser.asked) == (True, 1)  # what it said stays said
+
+
+@requirement("CHN-2", "CHN-4")
+@pytest.mark.parametrize("path", ["length(sure)", "max(many)", "ceil(many[0])", "many[::0]"])
+async def test_an_answer_that_a_path_cannot_look_into_is_no_confidence(path: str) -> None:
+    guesser = Guesser()
+    guesser.answer = {"choice": "charge", "sure": 1, "many": ["1", 2]}
+    async with office(guesser.tool()) as here:
+        run = await here.run(choice(confidence=path))
+        assert run.chooses
+        assert "and not how sure it is" in run.waits_for
+
+
+@requirement("CHN-4", "SAG-1")
+@pytest.mark.parametrize("path", ["keys(guess.sure) | [0]", "join(', ', guess.many)", "sort(guess.many)"])
+async def test_a_binding_that_cannot_look_into_an_answer_fails_its_step_and_not_the_driving(
+    path: str,
+) -> None:
+    guesser = Guesser()
+    guesser.answer = {"sure": 1, "many": ["1", 2]}
+    ask = {"id": "guess", "tool": "shop.guess", "with": {"item": "=input.item"}}
+    async with office(guesser.tool()) as here:
+        run = await here.run(do("reserve"), ask, do("charge", **{"with": {"item": f"={path}"}}))
+        assert (run.state, here.world.did) == (RunState.COMPENSATED, ["reserve", "unreserve"])
+        assert run.why.endswith("leads to something of another kind")
 
 
 async def unsure(here: Office, guesser: Guesser, *more: dict[str, Any]) -> Run:
@@ -284,3 +310,34 @@ async def test_a_run_killed_around_a_choice_goes_the_same_way_and_acts_once(at: 
         assert await here.drive(run) is RunState.COMPLETED
         way = "charge" if "guess" in written else "pack"
         assert here.world.did == ["reserve", way, "ship"]
+
+
+@requirement("CHN-2", "CHN-3")
+async def test_a_choice_in_a_join_of_a_join_is_told_before_the_approvals_beside_it() -> None:
+    guesser = Guesser()
+    guesser.answer = {"choice": "charge", "confidence": 0.1}
+    async with office(guesser.tool(), signing()) as here:
+        inner = {"parallel": [[do("sign", id="second")], [choice()]]}
+        run = await here.run({"parallel": [[do("sign", id="first")], [inner]]}, saga=False)
+        assert run.chooses, run.waits_for
+        assert [alert.subject for alert in await here.wrong()] == [run.id]
+
+
+def signing() -> Any:
+    @tool(
+        effect=Effect.LOW_RISK_INTERNAL,
+        undo=Undo.EXACT,
+        floor=Floor.OPERATOR,
+        scopes=["shop:write"],
+        manifest=[("signature", "CREATE", "one")],
+        idempotency="none",
+    )
+    async def sign(item: str) -> str:
+        """Sign for something.
+
+        Args:
+            item: what for
+        """
+        return item
+
+    return sign

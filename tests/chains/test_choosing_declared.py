@@ -179,3 +179,10 @@ def test_a_choice_is_drawn_with_who_is_asked_its_cases_and_the_person() -> None:
     ):
         assert line in drawn.splitlines(), drawn
     assert "person" not in mermaid(chained(branch(otherwise=[{**FIND, "id": "rest"}])))
+
+
+@requirement("CHN-2")
+def test_a_case_with_brackets_in_its_name_is_drawn_in_quotes() -> None:
+    drawn = mermaid(chained(branch(cases={"find (all)": [FIND], 'or "none"': [{**FIND, "id": "other"}]})))
+    assert '  steps_0__branch -->|"find (all)"| find' in drawn.splitlines()
+    assert "  steps_0__branch -->|or &quot;none&quot;| other" in drawn.splitlines()

@@ -2,8 +2,9 @@
 
 import pytest
 
+from holdfast import Effect, NoEffect, tool
 from holdfast.model.run import RunState, StepState
-from tests.chains.world import Killed, do, shopping
+from tests.chains.world import ADA, Fragile, Killed, Shop, do, shopping
 from tests.requirements import requirement
 
 FIVE = ("reserve", "charge", "pack", "ship", "bill")
@@ -71,9 +72,9 @@ async def test_what_is_undone_is_undone_from_the_last_to_the_first_and_the_failu
         assert await shop.drive(run) is RunState.COMPENSATED
         assert shop.world.did == ["reserve", "charge", "uncharge", "unreserve"]
         assert "pack is away" in run.run.why
-        states = {line.name: line.state for line in await run.lines()}
-        assert states["pack"] is StepState.FAILED
-        assert states["charge~undo"] is StepState.DONE
+        lines = {line.name: line for line in await run.lines()}
+        assert lines["pack"].state is StepState.FAILED
+        assert lines["charge~undo"].state is StepState.DONE
 
 
 @requirement("SAG-3")
@@ -189,6 +190,95 @@ async def test_a_join_goes_on_with_as_many_as_it_needs(
             assert [f"branch {number}" in told for number in range(3)] == [True] * 3
 
 
+async def _failures(shop: Shop, run: Fragile) -> dict[str, tuple[str, bool]]:
+    """The failed steps of a run with their tools, and whether each names a call of that tool."""
+    found = {}
+    for line in await run.lines():
+        if line.state is StepState.FAILED:
+            seen = await shop.gateway.find(ADA, line.call_id)
+            found[line.name] = (line.tool, seen is not None and seen.tool == line.tool)
+    return found
+
+
+@requirement("CHN-5")
+async def test_a_step_that_failed_leads_to_its_tool_and_its_call() -> None:
+    async with shopping() as shop:
+        shop.world.failing.update({"charge": 1, "pack": 1, "bill": 1})
+        steps = (do("charge", failure="continue"), do("pack", fallbacks=["shop.bill"], failure="fallback"))
+        run = await shop.begin(*steps)
+        assert await shop.drive(run) is RunState.ABORTED
+        assert await _failures(shop, run) == {"charge": ("shop.charge", True), "pack": ("shop.pack", True)}
+
+
+@requirement("CHN-5")
+async def test_a_step_that_could_not_be_called_names_its_tool_and_no_call() -> None:
+    async with shopping() as shop:
+        wrong = {"id": "pack", "tool": "shop.pack", "with": {"item": "=reserve.nothing"}}
+        run = await shop.begin(do("reserve"), wrong)
+        assert await shop.drive(run) is RunState.ABORTED
+        told = [(line.tool, line.call_id) for line in await run.lines() if line.state is StepState.FAILED]
+        assert told == [("shop.pack", "")]
+
+
+@requirement("CHN-3", "CHN-5")
+@pytest.mark.parametrize(
+    ("join", "failing", "state"),
+    [
+        ("all", ["charge"], RunState.ABORTED),
+        ("first", ["reserve", "charge"], RunState.COMPLETED),
+        ("first", ["reserve", "charge", "pack"], RunState.ABORTED),
+    ],
+)
+async def test_branches_that_failed_are_in_the_journal_with_their_tools_and_calls(
+    join: str, failing: list[str], state: RunState
+) -> None:
+    async with shopping() as shop:
+        shop.world.failing.update(dict.fromkeys(failing, 1))
+        run = await shop.begin({"parallel": [do("reserve"), do("charge"), do("pack")], "join": join})
+        assert await shop.drive(run) is state
+        assert await _failures(shop, run) == {name: (f"shop.{name}", True) for name in failing}
+        if state is RunState.ABORTED:
+            assert run.run.output["failed"] == {name: f"{name} is away" for name in failing}
+
+
+@requirement("CHN-3", "CHN-7")
+async def test_a_branch_that_failed_has_failed_when_the_run_is_driven_again() -> None:
+    async with shopping() as shop:
+        shop.world.failing["reserve"] = 1
+        either = {"parallel": [do("reserve"), do("charge")], "join": {"quorum": 0.5}}
+        run = await shop.begin(either, do("ship"))
+        run.at, run.after = 2, False  # before the choice is written down
+        with pytest.raises(Killed):
+            await shop.drive(run)
+        run.at = None
+        assert await shop.drive(run) is RunState.COMPLETED
+        assert shop.world.did == ["charge", "ship"]
+        assert list(await _failures(shop, run)) == ["reserve"]
+
+
+@requirement("CHN-3")
+async def test_a_branch_that_failed_in_a_later_round_is_not_what_the_chain_answers() -> None:
+    asked: list[str] = []
+
+    @tool(effect=Effect.READ_ONLY, scopes=["shop:read"])
+    async def guess(item: str) -> dict[str, int]:
+        """Guess a price, once."""
+        asked.append(item)
+        if len(asked) > 1:
+            raise NoEffect("no idea")
+        return {"price": 100}
+
+    async with shopping(guess) as shop:
+        either = {
+            "parallel": [do("guess"), do("look")],
+            "join": {"best": "result.price > 50 ? 2.0 : 1.0"},
+        }
+        run = await shop.begin({"repeat": 2, "do": either})
+        assert await shop.drive(run) is RunState.COMPLETED
+        assert run.run.output == {"price": 2}
+        assert list(await _failures(shop, run)) == ["guess#2"]
+
+
 @requirement("CHN-3")
 async def test_a_branch_that_is_not_needed_is_taken_back() -> None:
     async with shopping() as shop:
@@ -210,7 +300,7 @@ async def test_what_a_join_chose_stays_chosen_when_the_run_is_driven_again() -> 
         shop.world.failing["reserve"] = 1
         either = {"parallel": [do("reserve"), do("charge")], "join": "first"}
         run = await shop.begin(either, do("ship"), output={"charge": "=charge.id", "reserve": "=reserve.id"})
-        run.at, run.after = 2, False  # before 'ship' is written down
+        run.at, run.after = 3, False  # before 'ship' is written down
         with pytest.raises(Killed):
             await shop.drive(run)
         run.at = None

@@ -128,6 +128,32 @@ async def test_what_stays_when_a_run_is_aborted_is_told(kind: str, tmp_path: Pat
         assert (again.replayed, here.world.did) == (True, ["reserve"])
 
 
+@requirement("CHN-3", "CHN-6")
+async def test_branches_that_failed_are_among_the_failed_steps_and_lead_to_their_calls(
+    kind: str, tmp_path: Path
+) -> None:
+    either = {**ORDER, "chain": "either", "saga": False, "output": {"reserve": "=reserve.id"}}
+    either["steps"] = [{"parallel": [do("reserve"), do("charge")], "join": {"quorum": 0.5}}, do("pack")]
+    both = {**either, "chain": "both", "steps": [{"parallel": [do("reserve"), do("charge")]}]}
+    async with counter(kind, tmp_path, either, both) as here:
+        olga = here.caller("olga")
+        here.world.failing.update({"charge": 1, "reserve": 1})
+        lost = await here.call("chains.either", key="k-1")
+        assert (lost.status, lost.steps) == (
+            Status.FAILED,
+            {"completed": [], "failed": ["reserve", "charge"]},
+        )
+        here.world.failing["charge"] = 1
+        seen = await here.call("chains.both", key="k-2")
+        assert (seen.status, seen.steps) == (Status.FAILED, {"completed": ["reserve"], "failed": ["charge"]})
+        for run in await here.gateway.chains.list(olga):
+            shown = await here.gateway.chains.look(olga, run.id)
+            for line in [line for line in shown.lines if line.state is StepState.FAILED]:
+                call = await here.gateway.find(here.caller("ada"), line.call_id)
+                assert call is not None
+                assert (call.tool, call.status) == (line.tool, Status.FAILED)
+
+
 @requirement("CHN-6", "CHN-7")
 async def test_a_held_step_makes_it_wait_and_the_same_key_gives_the_result_once_it_is_approved(
     here: Counter,

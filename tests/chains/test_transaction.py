@@ -13,7 +13,7 @@ from holdfast.model.run import RunState
 from tests.chains.books import INPUT, add, books, transaction
 from tests.chains.ledger import proving
 from tests.chains.world import Killed, do
-from tests.polling import FELT_S
+from tests.polling import FELT_S, pause
 from tests.requirements import requirement
 from tests.stored import ALL
 
@@ -167,6 +167,72 @@ async def test_a_branch_that_is_not_needed_leaves_no_transaction_open(tmp_path: 
         assert (here.till.entries, here.till.open) == ({}, {})
 
 
+@requirement("CHN-5", "EXE-8", "SAG-1")
+async def test_what_a_person_has_taken_back_in_the_session_is_not_taken_back_again(
+    kind: str, tmp_path: Path
+) -> None:
+    async with books(kind, tmp_path) as here:
+        guess = {"ask": do("look"), "cases": {"more": [do("ship")]}}
+        run = await here.run(do("reserve"), transaction(add("tea"), add("milk")), {"branch": guess})
+        assert run.chooses, run.waits_for
+        [session] = await here.gateway.upstream_sessions.list(here.olga)
+        await here.driven(here.gateway.upstream_sessions.undo(here.olga, session.id))
+        assert (here.asked("remove"), here.till.entries) == (2, {})
+        assert await here.gateway.chains.cancel(here.ada, run.id)
+        ended = await here.waited(run.id, beyond=run.round)
+        assert (ended.state, here.asked("remove")) == (RunState.COMPENSATED, 2), ended.waits_for
+        assert "reserve" not in here.world.standing
+        lines = {line.name: line.message for line in (await here.look(run)).lines}
+        assert (lines["tea~undo"], lines["milk~undo"]) == ("by somebody else", "by somebody else")
+
+
+@requirement("CHN-5", "SAG-3")
+async def test_a_person_is_not_told_to_resume_what_was_rolled_back_for_good(tmp_path: Path) -> None:
+    async with books("memory", tmp_path) as here:
+        here.till.breaks["before add"] = NoEffect("the drawer is stuck", Code.DEPENDENCY_UNAVAILABLE)
+        node = transaction(add("tea", failure="compensate"))
+        run = await here.run(do("tell"), node, saga=False)
+        assert run.stuck
+        assert run.waits_for.endswith("the drawer is stuck; abandon the run")
+        await here.gateway.chains.abandon(here.olga, run.id, "told the customer")
+        assert (await here.waited(run.id)).state is RunState.ABORTED
+
+
+@requirement("CHN-3", "CHN-5")
+async def test_a_branch_that_was_given_up_before_its_commit_is_rolled_back_and_not_committed(
+    tmp_path: Path,
+) -> None:
+    async with books("memory", tmp_path) as here:
+
+        async def until_shipped() -> None:
+            while "ship" not in here.world.did:
+                await pause()
+
+        here.till.slowly = until_shipped
+        run = await here.run({"parallel": [[transaction(add("tea"))], [do("ship")]], "join": "first"})
+        assert run.state is RunState.COMPLETED, run.waits_for
+        assert (here.till.entries, here.till.open) == ({}, {})
+        assert (here.asked("add"), here.asked("commit"), here.asked("rollback")) == (1, 0, 1)
+
+
+@requirement("CHN-5")
+async def test_a_run_that_is_stopped_while_its_last_step_is_done_does_not_commit(
+    kind: str, tmp_path: Path
+) -> None:
+    async with books(kind, tmp_path) as here:
+
+        async def cancelled() -> None:
+            [run] = await here.gateway.chains.list(here.ada)
+            assert await here.gateway.chains.cancel(here.ada, run.id)
+
+        here.till.slowly = cancelled
+        run = await here.run(transaction(add("tea")), do("ship"), saga=False)
+        assert (run.state, run.why) == (RunState.ABORTED, "stopped by ada")
+        assert run.output == {"completed": {}, "failed": {}}
+        assert (here.till.entries, here.till.open) == ({}, {})
+        assert (here.asked("commit"), here.world.did) == (0, [])
+
+
 @requirement("CHN-5")
 async def test_transactions_in_a_loop_are_each_one_of_their_own(tmp_path: Path) -> None:
     async with books("memory", tmp_path) as here:
@@ -177,6 +243,15 @@ async def test_transactions_in_a_loop_are_each_one_of_their_own(tmp_path: Path) 
         assert here.handles("commit") == ["transaction-1", "transaction-2"]
         assert (here.asked("commit"), here.asked("add")) == (2, 4)
         assert here.asked("remove") == 4
+
+
+@requirement("CHN-4", "CHN-5")
+async def test_the_answer_of_a_loop_of_transactions_is_that_of_its_last_step(tmp_path: Path) -> None:
+    async with books("memory", tmp_path) as here:
+        run = await here.run(
+            {"repeat": 2, "do": [transaction(add("tea"), {"id": "sum", "tool": "till.total"})]}
+        )
+        assert (run.state, run.output) == (RunState.COMPLETED, {"total": 1}), run.why
 
 
 @requirement("CHN-5", "CHN-7")

@@ -210,3 +210,15 @@ async def test_a_run_that_waits_for_several_answers_goes_on_at_each_of_them(yard
     await yard.tidied()
     ended = await yard.looked(run, over)
     assert (ended.state, sorted(yard.world.did)) == (RunState.COMPLETED, ["sell", "sign", "sign", "spare"])
+
+
+@requirement("CHN-5", "CHN-7")
+async def test_a_run_that_is_cancelled_just_before_it_comes_to_wait_does_not_wait(yard: Yard) -> None:
+    held = {"id": "hold", "tool": "shop.hold", "with": {"item": "taken"}}
+    run = await yard.start({"parallel": [[held], [do("sign")]]})
+    await yard.begun.wait()
+    assert await yard.gateway.chains.cancel(yard.at("ann"), run.id)
+    yard.go_on.set()
+    ended = await yard.looked(run, over)
+    assert (ended.state, ended.why) == (RunState.ABORTED, "stopped by ann")
+    assert yard.world.did == ["hold"]

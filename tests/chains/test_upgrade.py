@@ -7,7 +7,7 @@ import asyncio
 import io
 import signal
 import subprocess
-import tarfile
+import zipfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -32,13 +32,13 @@ VERSION = "SELECT max(version) FROM {}schema_migration"
 @pytest.fixture(scope="module")
 def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its source and its tests, which know how to drive runs with it."""
-    asked = ["git", "-C", str(ROOT), "archive", OLDER, "src", "tests"]
+    asked = ["git", "-C", str(ROOT), "archive", "--format=zip", OLDER, "src", "tests"]
     told = subprocess.run(asked, capture_output=True, check=False)
     if told.returncode:
         pytest.skip("the older build is not in the history of this checkout")
     tree = tmp_path_factory.mktemp("older")
-    with tarfile.open(fileobj=io.BytesIO(told.stdout)) as files:
-        files.extractall(tree, filter="data")
+    with zipfile.ZipFile(io.BytesIO(told.stdout)) as files:
+        files.extractall(tree)
     return tree
 
 

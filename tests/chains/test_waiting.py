@@ -49,9 +49,9 @@ class Office:
         chain = read({"chain": "order", "steps": list(steps), **said})
         return await self.gateway.chains.start(self.ann, chain, {"item": "tea"}, "k-1")
 
-    async def settled(self, run: Run) -> Run:
+    async def settled(self, run: Run, beyond: int = -1) -> Run:
         """The run when it is over, or waits; time passes as it must."""
-        waiting = asyncio.ensure_future(self.gateway.chains.wait(self.ann, run.id, 60.0))
+        waiting = asyncio.ensure_future(self.gateway.chains.wait(self.ann, run.id, 60.0, beyond))
         await self.clock.drive(waiting)
         return await waiting
 
@@ -181,6 +181,54 @@ async def test_a_write_under_way_in_a_branch_that_is_given_up_is_settled_and_tak
         ended = await here.settled(run)
         assert (ended.state, ended.output) == (RunState.COMPLETED, {"charged": "charge-tea"}), ended.waits_for
         assert sorted(one for one in here.world.did if one != "look") == did
+
+
+@requirement("CHN-7", "SAG-1")
+@pytest.mark.parametrize("found", ["committed", "no-effect"])
+async def test_a_run_that_is_cancelled_while_an_outcome_is_unknown_takes_back_what_it_turns_out_to_be(
+    found: Any,
+) -> None:
+    async with office() as here:
+        await here.gateway.chains.open()
+        run = await here.settled(await here.start(do("reserve"), do("haul"), do("ship"), saga=True))
+        assert await here.gateway.chains.cancel(here.ann, run.id)
+        still = await here.settled(run, beyond=run.round)
+        assert (still.state, still.waits_for, still.waits_on) == (run.state, run.waits_for, run.waits_on)
+        await here.gateway.settle(here.olga, run.waits_on, found, "looked at the yard")
+        await here.tidied()
+        ended = await here.settled(run)
+        assert (ended.state, ended.why) == (RunState.COMPENSATED, "stopped by ann"), ended.waits_for
+        hauled = ["unhaul"] if found == "committed" else []
+        assert here.world.did == ["reserve", "haul", *hauled, "unreserve"]
+
+
+@requirement("CHN-3", "SAG-1")
+async def test_a_failure_beside_an_outcome_that_is_unknown_goes_on_once_that_is_known() -> None:
+    async with office() as here:
+        await here.gateway.chains.open()
+        here.world.failing["charge"] = 2
+        both = {"parallel": [do("haul"), do("charge")]}
+        run = await here.settled(await here.start(do("reserve"), both, saga=True))
+        assert (run.state, "the outcome of call" in run.waits_for) == (RunState.RUNNING, True), run.why
+        await here.gateway.settle(here.olga, run.waits_on, "committed", "looked at the yard")
+        await here.tidied()
+        ended = await here.settled(run)
+        assert (ended.state, "charge is away" in ended.why) == (RunState.COMPENSATED, True), ended.waits_for
+        assert here.world.did == ["reserve", "haul", "unhaul", "unreserve"]
+
+
+@requirement("CHN-3")
+async def test_what_may_have_been_done_in_a_join_of_a_branch_that_was_given_up_is_taken_back() -> None:
+    async with office() as here:
+        await here.gateway.chains.open()
+        inner = {"parallel": [do("haul"), do("bill")]}
+        either = {"parallel": [[inner], [do("look"), do("charge")]], "join": "first"}
+        run = await here.settled(await here.start(either, do("ship")))
+        assert (run.state, "'haul', which was given up" in run.waits_for) == (RunState.RUNNING, True), run
+        await here.gateway.settle(here.olga, run.waits_on, "committed", "looked at the yard")
+        await here.tidied()
+        assert (await here.settled(run)).state is RunState.COMPLETED
+        assert here.world.standing == ["charge", "look", "ship"]
 
 
 @requirement("CHN-7")

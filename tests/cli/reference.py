@@ -16,7 +16,7 @@ processes and a server share one store safely, so a command works whether or not
 | 2 | usage: the command, the configuration, or something that is not built yet |
 | 3 | refused: a gate said no, or you may not |
 | 4 | held: a person must approve first |
-| 5 | unknown: nobody knows whether it happened |
+| 5 | unknown: nobody knows whether it happened, or it goes on: a job, a run of a chain |
 
 | variable | means |
 |---|---|

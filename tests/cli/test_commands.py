@@ -212,3 +212,16 @@ def test_a_reader_that_leaves_early_is_no_fault(desk: Path) -> None:
 def test_files_of_the_store_are_for_their_owner_only(desk: Path, holdfast: Holdfast) -> None:
     holdfast("doctor")
     assert stat.S_IMODE((desk / "holdfast.db.keys").stat().st_mode) == 0o600
+
+
+@requirement("NAM-1")
+def test_help_cuts_nothing_of_what_it_says_of_a_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for command in ((), ("chain",), ("sessions",), ("tools",)):
+        assert run([*command, "--help"]) == 0
+        told = capsys.readouterr().out.partition("Commands:")[2]
+        assert told
+        assert "..." not in told
+        assert max(map(len, told.splitlines())) <= 80

@@ -28,6 +28,7 @@ class House:
         self.painted: list[str] = []
         self.colours: Counter[str] = Counter()
         """How often each room was painted."""
+        self.looks = 0
         self.inside: Counter[str] = Counter()
         self.clashes: list[str] = []
         """Rooms in which two were at once."""
@@ -38,6 +39,7 @@ class House:
     @tool(effect=Effect.READ_ONLY)
     async def look(self, room: Room) -> dict[str, str]:
         """Look at a room."""
+        self.looks += 1
         return {"version": str(self.colours[room])}
 
     @tool(**WRITE, manifest=[("rooms", "UPDATE", "one")])

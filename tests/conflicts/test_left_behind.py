@@ -86,6 +86,24 @@ async def test_what_goes_on_after_its_deadline_keeps_its_lock_until_it_ends(open
         assert late.status is Status.DONE
 
 
+@requirement("EXE-7", "PPL-6")
+async def test_the_target_is_read_again_when_the_wait_is_over_and_not_all_the_while(
+    open_gateway: Open,
+) -> None:
+    house, moods, clock = House(), Moods(), ManualClock()
+    house.open.set()
+    async with open_gateway(house, moods, clock=clock) as gateway:
+        first = started(gateway, "doze", "1", room="hall")
+        assert await asyncio.to_thread(moods.begun.wait, 20)
+        await clock.advance(defaults.STANDARD_S)
+        await clock.drive(first)
+        second = started(gateway, "repaint", "2", room="hall", if_match="0")
+        await clock.drive(second)
+        assert second.result().code is Code.CONFLICT, "it is still painting"
+        assert house.looks <= 2
+        moods.go_on.set()
+
+
 @requirement("EXE-7", "IDM-4")
 async def test_what_a_dead_worker_locked_is_free_and_its_operation_unknown(open_gateway: Open) -> None:
     house, clock, dead = House(), ManualClock(), set[str]()

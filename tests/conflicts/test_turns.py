@@ -6,12 +6,13 @@ from typing import Any, cast
 
 import pytest
 
-from holdfast import Code, Status
+from holdfast import Code, Status, tool
 from holdfast.model.call import Call
 from holdfast.ports import Begun, Denied, Ledger, Ports, Taken
 from holdfast.testing import ManualClock
-from tests.conflicts.house import ACME, ANA, BEN, OLGA, House, started
+from tests.conflicts.house import ACME, ANA, BEN, OLGA, WRITE, House, Room, started
 from tests.lifecycle.conftest import Open
+from tests.polling import FELT_S
 from tests.requirements import requirement
 
 CROWD = 24
@@ -277,3 +278,65 @@ async def test_the_time_that_was_waited_is_told_as_that_of_the_claim(
         assert [gate.name for gate in story.decided.gates] == list(took), "each is told once"
         assert took["claim"] >= 2_000_000
         assert took["state"] + took["limits"] + took["approval"] == 0
+
+
+class Relay:
+    """Painters who are done when they are told."""
+
+    def __init__(self, begun: "asyncio.Queue[str]") -> None:
+        self.begun = begun
+        self.done: dict[str, asyncio.Event] = {}
+
+    @tool(**WRITE, manifest=[("rooms", "UPDATE", "one")])
+    async def coat(self, room: Room) -> str:
+        """Paint a room until somebody says that it is enough."""
+        self.begun.put_nowait(room)
+        await self.done.setdefault(room, asyncio.Event()).wait()
+        return room
+
+
+@requirement("EXE-7")
+async def test_who_wants_everything_is_not_kept_out_by_those_who_come_later(
+    open_gateway: Open, house: House, clock: ManualClock
+) -> None:
+    """Each takes another part: none of them meets another, and one of them would always be there."""
+    relay = Relay(house.begun)
+    house.open.set()
+    async with open_gateway(house, relay, clock=clock) as gateway:
+        first = started(gateway, "coat", "1", room="hall")
+        assert await house.begun.get() == "hall"
+        everything = started(gateway, "gut", "2")
+        await clock.quiet()
+        later = started(gateway, "coat", "3", BEN, room="attic")
+        await clock.quiet()
+        assert house.begun.empty(), "it stands in line"
+        other = started(gateway, "coat", "4", ACME, room="attic")
+        assert await house.begun.get() == "attic", "another tenant does not"
+        relay.done["hall"].set()
+        assert await asyncio.wait_for(house.begun.get(), FELT_S) == "*"
+        assert await asyncio.wait_for(house.begun.get(), FELT_S) == "attic"
+        relay.done["attic"].set()
+        for task in (first, everything, later, other):
+            await clock.drive(task)
+            assert task.result().status is Status.DONE
+        assert not gateway._ports.line
+
+
+@requirement("EXE-7")
+async def test_a_part_of_a_call_does_not_stand_behind_those_who_wait_for_that(
+    open_gateway: Open, house: House, clock: ManualClock
+) -> None:
+    relay = Relay(house.begun)
+    house.open.set()
+    async with open_gateway(house, relay, clock=clock) as gateway:
+        whole = started(gateway, "coat", "1", room="hall")
+        await house.begun.get()
+        [call] = list(gateway._under_way)
+        waits = started(gateway, "gut", "2")
+        await clock.quiet()
+        part = gateway.call("test.paint", {"room": "hall"}, key="3", principal=ANA, part_of=call.id)
+        assert (await asyncio.wait_for(part, FELT_S)).status is Status.DONE
+        relay.done["hall"].set()
+        for task in (whole, waits):
+            await clock.drive(task)
+            assert task.result().status is Status.DONE

@@ -80,6 +80,35 @@ async def test_a_run_that_could_not_be_taken_back_is_resumed_by_an_operator_with
         assert here.world.standing == []
 
 
+@requirement("PPL-4", "CHN-5")
+async def test_a_step_that_failed_leads_to_its_call() -> None:
+    async with office() as here:
+        here.world.failing["charge"] = 100
+        run = await here.run(do("reserve"), do("charge"), saga=False)
+        ada = await browser(here, "ada")
+        page = await ada.get(f"/chains/{run.id}")
+        assert harmless(page)
+        assert cells(page, "Tool") == ["shop.reserve", "shop.charge"]
+        call = cells(page, "Call")[1]
+        assert page.body.decode().count(f'href="/calls/{call}"') == 2  # in the journal, and where it is told
+        assert "shop.charge" in text(await ada.get(f"/calls/{call}"))
+
+
+@requirement("PPL-4", "CHN-3")
+async def test_branches_that_failed_are_told_each_and_lead_to_their_calls() -> None:
+    async with office() as here:
+        here.world.failing.update({"reserve": 100, "charge": 100})
+        run = await here.run({"parallel": [do("reserve"), do("charge")], "join": "first"}, saga=False)
+        ada = await browser(here, "ada")
+        page = await ada.get(f"/chains/{run.id}")
+        assert harmless(page)
+        assert boxes(page) == ["box failed", "box failed"]
+        assert cells(page, "Tool") == ["shop.reserve", "shop.charge"]
+        assert all(call.startswith("call_") for call in cells(page, "Call"))
+        for name in ("reserve", "charge"):
+            assert f"step '{name}': {name} is away" in text(page)
+
+
 @requirement("SAG-3")
 async def test_an_operator_abandons_a_run_with_a_note_and_a_run_that_is_over_is_not_cancelled() -> None:
     async with office() as here:
@@ -268,3 +297,26 @@ def test_branches_have_lanes_of_their_own_and_what_follows_a_join_stands_after_t
     assert len({(box.x, box.y) for box in drawn.boxes}) == len(drawn.boxes)
     assert [box.state for box in drawn.boxes if box.name == "b"] == ["done"]
     assert len(drawn.edges) == 3 + 1 + 3 + 1 + 2
+
+
+@requirement("CHN-2", "PPL-4")
+async def test_what_was_asked_in_a_loop_is_shown_as_done() -> None:
+    guesser = Guesser()
+    async with office(guesser.tool()) as here:
+        run = await here.run({"repeat": 2, "do": [choice()]})
+        assert run.state is RunState.COMPLETED, run.why
+        page = await (await browser(here, "ola")).get(f"/chains/{run.id}")
+        assert boxes(page) == ["box done", "box done", "box open"]
+
+
+@requirement("CHN-5", "SAG-3", "PPL-4")
+async def test_what_could_not_be_taken_back_is_not_looked_for_in_what_was_rolled_back(tmp_path: Path) -> None:
+    async with books("memory", tmp_path) as here:
+        here.till.breaks["before commit"] = NoEffect("the drawer is stuck")
+        here.world.failing["unreserve"] = 100
+        run = await here.run(do("reserve"), transaction(add("tea")))
+        assert run.state is RunState.COMPENSATION_FAILED, run.waits_for
+        visitor = Visitor(build(here.gateway))
+        await visitor.sign_in("olga")
+        page = await visitor.get(f"/chains/{run.id}")
+        assert boxes(page) == ["box done", "undo failed", "box skipped", "box skipped"]

@@ -63,9 +63,9 @@ class Dying:
         found: str | None = await self._kept.tool(at)
         return found
 
-    async def move(self, at: Any, tool: str, to: str) -> str:
+    async def move(self, at: Any, tool: str, to: str, tools: Any = ()) -> str:
         self._fuse.reached("before move")
-        moved: str = await self._kept.move(at, tool, to)
+        moved: str = await self._kept.move(at, tool, to, tools)
         self._fuse.reached("after move")
         return moved
 

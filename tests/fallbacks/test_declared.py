@@ -52,6 +52,7 @@ def test_none_is_said_on_purpose() -> None:
         ({"facts": {"tools": ["mail.look", "backup.post"]}}, "'mail.look' reads and 'backup.post' writes"),
         ({"send-message": {**SEND, "then": "stale"}}, "'then: stale' is for reads"),
         ({"facts": {"tools": ["backup.look"], "then": "stale"}}, "give it a 'cache_ttl_s'"),
+        ({"facts": {"tools": ["mail.look"], "then": "person"}}, "'then: person' is for writes"),
     ],
 )
 async def test_a_gateway_does_not_start_with_a_fallback_that_would_do_harm(

@@ -1,9 +1,10 @@
 """What happens when no tool of a capability can answer? EXE-4: a person, or what was known last."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -216,3 +217,68 @@ async def test_where_nobody_can_be_asked_the_failure_says_so(
         seen = await send(gateway)
         assert (seen.status, seen.code) == (Status.FAILED, UNAVAILABLE)
         assert any("nobody could be asked" in warning for warning in seen.warnings)
+
+
+@requirement("EXE-4", "APR-4")
+@pytest.mark.parametrize("denied", [True, False])
+async def test_a_person_who_was_asked_is_not_gone_around_with_the_token_of_a_preview(
+    store: str, tmp_path: Path, post: Post, clock: ManualClock, denied: bool
+) -> None:
+    post.mood |= dict.fromkeys(EVERYBODY, UNAVAILABLE)
+    async with opened(store, tmp_path, post, clock, ASKING, auth=AUTH) as gateway:
+        assert (await send(gateway)).status is Status.HELD
+        if denied:
+            await gateway.decide(OLGA, (await question(gateway)).id, approve=False)
+        post.mood.clear()
+        looked = await send(gateway, preview=True)
+        assert looked.preview is not None
+        seen = await send(gateway, plan_token=looked.preview["plan_token"])
+        assert seen.code is (Code.APPROVAL_DENIED if denied else Code.APPROVAL_REQUIRED)
+        assert post.sent == []
+
+
+@requirement("EXE-4", "APR-4")
+@pytest.mark.parametrize("store", DURABLE, indirect=True)
+async def test_a_no_stays_a_no_where_the_configuration_names_no_fallback_any_more(
+    store: str, tmp_path: Path, post: Post, clock: ManualClock
+) -> None:
+    post.mood |= dict.fromkeys(EVERYBODY, UNAVAILABLE)
+    async with opened(store, tmp_path, post, clock, ASKING, auth=AUTH) as gateway:
+        assert (await send(gateway)).status is Status.HELD
+        await gateway.decide(OLGA, (await question(gateway)).id, approve=False)
+    post.mood.clear()
+    async with opened(store, tmp_path, post, clock, {}, auth=AUTH) as gateway:
+        assert (await send(gateway)).code is Code.APPROVAL_DENIED
+    assert post.sent == []
+
+
+class Meanwhile:
+    """Somebody else calls as soon as a key is the first tool's again."""
+
+    def __init__(self, kept: Any, other: Callable[[], Awaitable[object]]) -> None:
+        self._kept, self._others = kept, [other]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kept, name)
+
+    async def move(self, at: Any, tool: str, to: str, tools: Any = ()) -> Any:
+        moved = await self._kept.move(at, tool, to, tools)
+        if to == "mail.send" and self._others:
+            await self._others.pop()()
+        return moved
+
+
+@requirement("EXE-4")
+async def test_who_was_to_ask_a_person_gets_what_another_caller_of_the_key_has_done_meanwhile(
+    store: str, tmp_path: Path, post: Post, clock: ManualClock
+) -> None:
+    post.mood |= dict.fromkeys(EVERYBODY, UNAVAILABLE)
+    async with opened(store, tmp_path, post, clock, ASKING, auth=AUTH) as gateway:
+
+        async def other() -> None:
+            post.mood.clear()
+            assert (await send(gateway)).status is Status.DONE
+
+        gateway.fallbacks._kept = cast(Any, Meanwhile(gateway.fallbacks._kept, other))
+        seen = await send(gateway)
+        assert (seen.status, seen.replayed, post.senders) == (Status.DONE, True, ["mail"])

@@ -1,6 +1,7 @@
 """Who answers when a tool cannot, and what is the caller told of it? EXE-4, on every store."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -320,7 +321,7 @@ class Away:
             raise StoreError("the store is away")
         return await self._kept.tool(at)
 
-    async def move(self, at: Place, tool: str, to: str) -> str:
+    async def move(self, at: Place, tool: str, to: str, tools: Sequence[str] = ()) -> str:
         raise StoreError("the store is away")
 
 

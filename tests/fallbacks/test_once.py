@@ -132,8 +132,8 @@ class Restless:
         found: str | None = await self._kept.tool(at)
         return found
 
-    async def move(self, at: Any, tool: str, to: str) -> str:
-        await self._kept.move(at, tool, to)
+    async def move(self, at: Any, tool: str, to: str, tools: Any = ()) -> str:
+        await self._kept.move(at, tool, to, tools)
         back: str = await self._kept.move(at, to, tool)
         return to if back == tool else back
 

@@ -55,6 +55,9 @@ class Bakery:
     ready: dict[str, str] = field(default_factory=dict)
     looked: int = 0
     taken_out: list[str] = field(default_factory=list)
+    hasty: str = ""
+    """What is ready before the order is answered; it is said at once."""
+    hastened: list[int] = field(default_factory=list)
     ordered: asyncio.Event = field(default_factory=asyncio.Event)
 
     def app(self) -> Any:
@@ -76,8 +79,10 @@ class Bakery:
         )
 
     async def _call(self, ctx: Any, params: t.CallToolRequestParams) -> t.CallToolResult:
-        given = params.arguments or {}
-        return t.CallToolResult(content=[], structured_content=self._answer(params.name, given))
+        told = self._answer(params.name, params.arguments or {})
+        if params.name == "bake" and self.hasty:
+            self.hastened.append(await self.finish(told["ticket"], self.hasty))
+        return t.CallToolResult(content=[], structured_content=told)
 
     def _answer(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
         if name == "bake":

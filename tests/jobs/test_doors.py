@@ -127,6 +127,7 @@ async def test_the_page_of_the_call_shows_how_far_it_is_and_stops_it(tmp_path: P
             while "50 %" not in text(page := await visitor.get(f"/calls/{seen.call_id}")):
                 await pause()
         assert "Its job goes on" in text(page)
+        assert "ask again with the same key" not in text(page)
         assert "The job t-1" in text(page)
         assert 'hx-trigger="every 2s"' in page.body.decode()
         assert "goes on without the call" in text(page)

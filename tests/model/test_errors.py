@@ -161,6 +161,10 @@ def test_an_admission_error_has_the_reasons_apart_and_in_its_text() -> None:
     assert isinstance(error, HoldfastError)
 
 
+def test_an_admission_error_of_several_tools_names_each() -> None:
+    assert str(AdmissionError("a.x, a.y", ["one"])) == "tools 'a.x', 'a.y' are not admitted: one"
+
+
 def test_no_effect_carries_why() -> None:
     assert NoEffect("nothing to do").code is Code.SEMANTIC_INVALIDITY
     assert NoEffect("gone", Code.CONFLICT).code is Code.CONFLICT

@@ -104,3 +104,11 @@ def test_a_template_fills_only_what_starts_with_an_equals_sign() -> None:
 def test_a_template_over_unknown_names_does_not_compile() -> None:
     with pytest.raises(ExpressionError, match="unknown names"):
         Template({"a": [{"b": "=nobody"}]}, ARGS)
+
+
+def test_what_does_not_compile_is_told_by_its_place_and_without_the_grammar() -> None:
+    with pytest.raises(ExpressionError) as told:
+        Expression("order.cents >", {"order"})
+    assert str(told.value).endswith("does not compile: at character 14: something is missing at the end")
+    with pytest.raises(ExpressionError, match=r"at character 3: extraneous input 'b'$"):
+        Expression("a b", {"a", "b"})

@@ -71,7 +71,8 @@ async def another(
     `shared`: the till lives nowhere in particular, as a server elsewhere does.
     """
     time, server = clock or ManualClock(), till or Till()
-    upstream = FunctionUpstream(tools(server, **more))
+    made = more.pop("made", None)
+    upstream = FunctionUpstream(made or tools(server, **more))
     upstream.in_process = not shared
     options: dict[str, Any] = {} if workers is None else {"workers": workers}
     async with stored(kind, folder, time, **options) as store:

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jmespath.exceptions import JMESPathError
-
 from holdfast.chains.declared import Arm, Branch, Choice, Node
 from holdfast.chains.lane import Lane, Stopped, Waiting
-from holdfast.chains.shapes import compiled
+from holdfast.chains.shapes import BadPath, search
 from holdfast.model.run import CHOICE, CHOOSES, Line, StepState
 
 if TYPE_CHECKING:
@@ -67,8 +65,8 @@ def said(node: Choice, answer: Any) -> Said:
 
 def _found(path: str, answer: Any) -> Any:
     try:
-        return compiled(path).search(answer)
-    except JMESPathError:  # of another kind than the path can look into
+        return search(path, answer)
+    except BadPath:  # of another kind than the path can look into
         return None
 
 

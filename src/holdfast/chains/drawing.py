@@ -13,6 +13,8 @@ _STYLES = {
     "waiting": "fill:#fbf0d6,stroke:#835600",
 }
 
+_BRACKETS = frozenset("()[]{}")
+
 
 def mermaid(chain: Chain, states: Mapping[str, str] | None = None) -> str:
     """`states`: what became of steps, by their names."""
@@ -41,7 +43,7 @@ class _Drawing:
         return before
 
     def link(self, before: list[str], to: str, label: str = "") -> None:
-        said = f"|{_text(label)}|" if label else ""
+        said = f"|{_label(label)}|" if label else ""
         self.lines += [f"  {name} -->{said} {to}" for name in before]
 
     def _node(self, node: Node, before: list[str], label: str) -> list[str]:
@@ -123,6 +125,11 @@ class _Drawing:
 
 def _name(node: Parallel | Branch | Choice | Repeat | Transaction) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in shown(node.place)).strip("_") or "node"
+
+
+def _label(text: str) -> str:
+    """Brackets are what boxes are drawn with, outside of quotes."""
+    return f'"{_text(text)}"' if _BRACKETS.intersection(text) else _text(text)
 
 
 def _text(text: str) -> str:

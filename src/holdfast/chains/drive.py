@@ -75,7 +75,9 @@ class Driver:
     def _output(self, scope: Scope) -> Any:
         declared = self.chain.output
         if declared is None:
-            counted = (line for line in self.lines.values() if line.name.partition("#")[0] in scope)
+            own = (line for line in self.lines.values() if "~" not in line.name)
+            own = (line for line in own if not undoing.given_up(self, line))
+            counted = (line for line in own if line.name.partition("#")[0] in scope)
             last = max(counted, key=lambda line: line.number, default=None)
             return None if last is None else last.result
         try:
@@ -152,9 +154,11 @@ class Driver:
         line = self.lines.get(name)
         if line is not None:
             if line.state is StepState.FAILED and step.failure != "continue":
-                raise Failed(name, line.code, line.message)  # it ended the run, which then was interrupted
+                raise Failed.of(line)  # it ended the run, or its branch, which then was interrupted
             return line.result
         if lane.stopped or await self.journal.cancelled():
+            if lane.seat is None:  # else it is rolled back, whatever it did
+                await self._acted(step, name)
             raise Stopped
         if step.when is not None and not self._true(step.when, scope, (*step.place, "when")):
             return await self.note(Line(name=name, state=StepState.SKIPPED, tool=step.tool))
@@ -163,7 +167,26 @@ class Driver:
         except Failed as failed:
             if step.failure != "continue":
                 raise
-            return await self.note(_failed(name, step.tool, failed))
+            return await self.note(replace(failed.lines()[0], name=name, tool=failed.tool or step.tool))
+
+    async def _acted(self, step: Step, name: str) -> None:
+        """Before a step is not done because somebody wants no more: whether it was done already, by a process
+        that could not write it down, or may have been.
+        """
+        key = f"{self.run.id}.{name}"
+        for tool in (step.tool, *step.fallbacks):
+            seen = await self.calls.became(key, tool)
+            if seen is None or not (seen.unsettled or seen.status is Status.DONE):
+                continue
+            contract = self.calls.contract(seen.tool or tool, None)
+            writes = contract is None or contract.leaves_something
+            given = await self.calls.arguments_of(key, seen.tool or tool)
+            done = Line(name=name, state=StepState.DONE, tool=tool, arguments=given, writes=writes)
+            if seen.unsettled:
+                waiting = Waiting(_outcome(seen, name), seen.call_id, acted=True)
+                waiting.left = (done,)
+                raise waiting
+            await self.note(await self.did(done, seen))
 
     async def _tried(self, step: Step, name: str, scope: Scope, lane: Lane, left_s: float | None) -> Any:
         """The tool, then those that stand in for it; each only where the one before had no effect."""
@@ -180,7 +203,7 @@ class Driver:
     ) -> Any:
         contract = self.calls.contract(tool, step.version if tool == step.tool else None)
         if contract is None:
-            raise Failed(name, Code.TOOL_NOT_FOUND.value, f"there is no tool {tool!r} any more")
+            raise Failed(name, Code.TOOL_NOT_FOUND.value, f"there is no tool {tool!r} any more", tool=tool)
         arguments = self._arguments(step, contract, scope, name)
         if lane.seat is not None:
             arguments |= lane.seat.given(contract)
@@ -193,14 +216,15 @@ class Driver:
                 after = calls_of(self.edges.get(step.id, ()), self.lines)
                 seen = await self.call(tool, arguments, name, lane, left_s, after, patient=tool == last)
             except Waiting as waiting:
-                waiting.left = done
+                waiting.left = (done,)
                 raise
             if seen.status is Status.DONE:
                 return await self.note(await self.did(done, seen))
             if not seen.remedy.retryable or attempt == step.retries:
                 break
             await self.clock.sleep(RETRY_S * 2**attempt)
-        raise Failed(name, (seen.code or Code.INTERNAL).value, seen.message or "")
+        code = (seen.code or Code.INTERNAL).value
+        raise Failed(name, code, seen.message or "", tool=seen.tool or tool, call_id=seen.call_id)
 
     async def did(self, line: Line, seen: Observation) -> Line:
         """A step that is done. Where another tool stood in for its own, that is what would be taken back."""
@@ -215,7 +239,8 @@ class Driver:
         try:
             return filled(step.arguments, scope, (*step.place, "with"), required)
         except Missing as error:
-            raise Failed(name, Code.STRUCTURAL_VIOLATION.value, str(error)) from None
+            code = Code.STRUCTURAL_VIOLATION.value
+            raise Failed(name, code, str(error), tool=contract.tool) from None
 
     async def call(
         self,
@@ -264,17 +289,19 @@ class Driver:
                 asked = "" if seen.approval is None else seen.approval.id
                 raise Waiting(f"approval {asked!r} of step {name!r}", asked)
             case Status.UNKNOWN:
-                raise Waiting(f"the outcome of call {seen.call_id!r} of step {name!r}", seen.call_id)
+                raise Waiting(_outcome(seen, name), seen.call_id, acted=True)
             case Status.PARTIAL if seen.pending is not None:
                 what = f"{seen.pending['kind']} of call {seen.call_id!r} of step {name!r}"
-                raise Waiting(f"the {what}", seen.call_id)
+                raise Waiting(f"the {what}", seen.call_id, acted=True)
             case Status.PARTIAL:
-                raise Failed(name, Code.INTERNAL.value, "it asks something, and nobody is there to answer")
+                text = "it asks something, and nobody is there to answer"
+                raise Failed(name, Code.INTERNAL.value, text, tool=tool, call_id=seen.call_id)
             case _ if seen.code is Code.CANCELLED:
                 raise Stopped
             case _ if seen.code is Code.KEY_EXPIRED:
                 # It acted, and was not written down here before the ledger forgot what it said.
-                raise Waiting(f"a person: step {name!r}: {seen.message}; look what it did, abandon the run")
+                text = f"a person: step {name!r}: {seen.message}; look what it did, abandon the run"
+                raise Waiting(text, acted=True)
         return seen
 
     async def note(self, line: Line) -> Any:
@@ -314,5 +341,5 @@ class Driver:
         }
 
 
-def _failed(name: str, tool: str, failed: Failed) -> Line:
-    return Line(name=name, state=StepState.FAILED, tool=tool, code=failed.code, message=failed.message)
+def _outcome(seen: Observation, name: str) -> str:
+    return f"the outcome of call {seen.call_id!r} of step {name!r}"

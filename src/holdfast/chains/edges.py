@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from holdfast.chains.declared import Branch, Chain, Choice, Node, Parallel, Repeat, Step, Transaction, steps
 from holdfast.chains.shapes import paths_in
 from holdfast.model.expression import Expression, ExpressionError
-from holdfast.model.run import Line
+from holdfast.model.run import Line, StepState
 
 Edges = Mapping[str, frozenset[str]]
 
@@ -22,7 +22,7 @@ def calls_of(names: Iterable[str], lines: Mapping[str, Line]) -> tuple[str, ...]
     last = {
         line.name.partition("#")[0]: line.call_id
         for line in sorted(lines.values(), key=lambda line: line.number)
-        if line.call_id and "~" not in line.name
+        if line.call_id and "~" not in line.name and line.state is not StepState.FAILED
     }
     return tuple(call for name, call in last.items() if name in wanted)
 

@@ -54,15 +54,17 @@ async def join(driver: "Driver", node: Parallel, scope: "Scope", lane: Lane) -> 
     tally = await _race(driver, node, scope, lanes)
     chosen = _chosen(node, tally, scope)
     if len(chosen) < _needed(node):
-        if lane.stopped or (tally.stopped and not tally.failed):
-            raise Stopped
-        if tally.waiting and not _hopeless(node, tally):
-            waits = [one for _, one in sorted(tally.waiting.items())]
-            waits.sort(key=lambda one: bool(one.on))  # a person is told first that one is needed
+        stopped = lane.stopped or bool(tally.stopped and not tally.failed)
+        waits = [one for _, one in sorted(tally.waiting.items())]
+        if stopped or _hopeless(node, tally):
+            waits = [one for one in waits if one.acted]  # what came of it is known before it is taken back
+        if waits:
             raise together(waits)
-        raise _all_of(node, tally)
+        raise Stopped if stopped else _all_of(node, tally)
     others = [one.left for number, one in sorted(tally.waiting.items()) if number not in chosen]
-    left = [_told(one) for one in others if one is not None]
+    left = [_told(line) for lines in others for line in lines]
+    for _, failed in sorted(tally.failed.items()):
+        await undoing.note(driver, failed)  # before the choice: whoever goes on from there does not ask again
     await driver.note(Line(name=name, state=StepState.CHOSEN, result=sorted(chosen), arguments=left))
     await _take_back(driver, node, set(chosen), lane)
     return _merged([tally.done[number] for number in chosen], scope)
@@ -135,7 +137,8 @@ def _all_of(node: Parallel, tally: _Tally) -> Failed:
     first = tally.failed[min(tally.failed)] if tally.failed else None
     code = Code.CANCELLED.value if first is None else first.code
     wanted = f"{_needed(node)} of {len(node.branches)} branches are needed"
-    return Failed(shown(node.place), code, "; ".join([wanted, *told]))
+    parts = [failed for _, failed in sorted(tally.failed.items())]
+    return Failed(shown(node.place), code, "; ".join([wanted, *told]), parts=parts)
 
 
 async def _again(

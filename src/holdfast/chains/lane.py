@@ -1,37 +1,69 @@
 """What runs side by side, and how is one of it stopped?"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from holdfast.chains.calls import Calls
 from holdfast.model.contract import Contract
-from holdfast.model.run import Line
+from holdfast.model.run import PERSON, Line, StepState
 
 
 class Failed(Exception):
     """A step came to nothing, and the chain cannot go on."""
 
-    def __init__(self, step: str, code: str, message: str) -> None:
+    def __init__(
+        self,
+        step: str,
+        code: str,
+        message: str,
+        *,
+        tool: str = "",
+        call_id: str = "",
+        parts: Sequence["Failed"] = (),
+    ) -> None:
         super().__init__(f"step {step!r}: {message}" if message else f"step {step!r} failed with {code}")
         self.step = step
         self.code = code
         self.message = message
+        self.tool = tool
+        self.call_id = call_id
+        """Of what was called; '' where it did not come to that."""
+        self.parts = tuple(parts)
+        """What failed in branches, where it is these."""
+
+    @classmethod
+    def of(cls, line: Line) -> "Failed":
+        """As the journal tells it."""
+        return cls(line.name, line.code, line.message, tool=line.tool, call_id=line.call_id)
+
+    def lines(self) -> list[Line]:
+        """As the journal tells it: a line for each step whose failure it is."""
+        if self.parts:
+            return [line for part in self.parts for line in part.lines()]
+        told = Line(name=self.step, state=StepState.FAILED, code=self.code, message=self.message)
+        return [replace(told, tool=self.tool, call_id=self.call_id)]
 
 
 class Waiting(Exception):
     """Nothing can be done until somebody outside has done something; the text says what."""
 
-    def __init__(self, text: str, on: str = "") -> None:
+    def __init__(self, text: str, on: str = "", *, acted: bool = False) -> None:
         super().__init__(text)
         self.on = on
         """The approvals, calls and moments, where it is any of those; separated by spaces."""
-        self.left: Line | None = None
-        """The step as it will be in the journal if it turns out that it acted; None where it has not."""
+        self.acted = acted
+        """Whether it may have acted: nothing is over, not even by a failure, before that is known."""
+        self.left: tuple[Line, ...] = ()
+        """The steps as they will be in the journal if it turns out that they acted."""
 
 
 def together(waits: Sequence[Waiting]) -> Waiting:
-    """For whichever is over first."""
-    return Waiting("; ".join(map(str, waits)), " ".join(dict.fromkeys(one.on for one in waits if one.on)))
+    """For whichever is over first; where a person is needed, that is told first."""
+    waits = sorted(waits, key=lambda one: not str(one).startswith(PERSON))
+    on = " ".join(dict.fromkeys(one.on for one in waits if one.on))
+    made = Waiting("; ".join(map(str, waits)), on, acted=any(one.acted for one in waits))
+    made.left = tuple(line for one in waits for line in one.left)
+    return made
 
 
 class Stopped(Exception):

@@ -15,7 +15,7 @@ from holdfast.chains.calls import Calls
 from holdfast.chains.declared import Chain, Step, steps, transactions
 from holdfast.chains.drive import Driver
 from holdfast.chains.lane import Failed
-from holdfast.chains.shapes import compiled
+from holdfast.chains.shapes import BadPath, search
 from holdfast.chains.values import Missing, filled
 from holdfast.chains.writing import step_written, written
 from holdfast.model import tool as tools
@@ -209,7 +209,10 @@ class _Trying:
             raise _Unseen(f"{tool!r} could not be read there: {_said(seen)}")
         if seen.provenance is not None and seen.provenance.freshness == "cached":
             raise _Unseen(f"{tool!r} answers from a cache; read by another tool")
-        return seen.data if value is None else compiled(value).search(seen.data)
+        try:
+            return seen.data if value is None else search(value, seen.data)
+        except BadPath as error:
+            raise _Unseen(f"{tool!r} answers something else there: {error}") from None
 
     def _where(self, one: Undoable, arguments: Mapping[str, Any]) -> tuple[str, Any, str | None]:
         """What shows the effect: the step's own `prove`, else how the contract looks at its target."""

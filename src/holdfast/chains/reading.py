@@ -72,9 +72,9 @@ def load(path: Path) -> Chain:
     except OSError as error:
         raise ConfigError(f"cannot read the chain '{path}': {error.strerror}") from None
     except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
+        mark, why = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         where = f", line {mark.line + 1}" if mark else ""
-        raise ConfigError(f"'{path.name}' is not valid YAML{where}") from None
+        raise ConfigError(f"'{path.name}' is not valid YAML{where}{f': {why}' if why else ''}") from None
     return read(tree, source=path.name)
 
 

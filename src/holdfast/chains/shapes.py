@@ -58,6 +58,16 @@ def compiled(path: str) -> Any:
         raise BadPath(f"the path {path!r} cannot be read: {str(error).splitlines()[0]}") from None
 
 
+def search(path: str, value: Any) -> Any:
+    """What a path finds. Raises BadPath where it cannot be followed, and tells nothing of what is there."""
+    try:
+        return compiled(path).search(value)
+    except (JMESPathError, ArithmeticError, TypeError, ValueError) as error:
+        if isinstance(error, BadPath):
+            raise
+        raise BadPath(f"the path {path!r} leads to something of another kind") from None
+
+
 def names(path: str) -> frozenset[str]:
     """What a path begins with: the input, or steps."""
     return frozenset(_roots(compiled(path).parsed))

@@ -107,17 +107,26 @@ async def _commit(driver: "Driver", seat: Seat, name: str, lane: Lane, left_s: f
         text = f"no tool of {seat.namespace!r} commits session {seat.name!r} any more"
         raise Failed(name, Code.TOOL_NOT_FOUND.value, text)
     done = Line(name=name + COMMIT, state=StepState.DONE, tool=contract.tool, arguments=seat.given(contract))
-    before = [driver.lines[one].call_id for one in (name, *within(driver.chain, driver.lines, name))]
-    after = [call for call in before if call]
+    if await _unwanted(driver, done, lane):
+        raise Stopped
+    before = [driver.lines[one] for one in (name, *within(driver.chain, driver.lines, name))]
+    after = [line.call_id for line in before if line.call_id and line.state is StepState.DONE]
     try:
         seen = await driver.call(contract.tool, done.arguments, done.name, lane, left_s, after)
     except Waiting as waiting:
-        waiting.left = done
+        waiting.left = (done,)
         raise
     if seen.status is not Status.DONE:
         code = (seen.code or Code.INTERNAL).value
         raise Failed(name, code, f"it was not committed: {seen.message or code}")
     await driver.keep(replace(done, call_id=seen.call_id))
+
+
+async def _unwanted(driver: "Driver", commit: Line, lane: Lane) -> bool:
+    """Whether it was stopped before it was committed; what may have been committed is found out first."""
+    if not lane.stopped and not await driver.journal.cancelled():
+        return False
+    return await driver.calls.became(f"{driver.run.id}.{commit.name}", commit.tool) is None
 
 
 async def _why(driver: "Driver", name: str, ended: Failed | Stopped, lane: Lane) -> Failed | Stopped:
@@ -154,15 +163,17 @@ async def _ended(
         await driver.keep(Line(name=name + COMMIT, state=StepState.DONE, message="by somebody else"))
     elif state is None or state.over:
         failed = why if isinstance(why, Failed) else Failed("", Code.CANCELLED.value, str(why))
-        said = Line(name=name + ROLLBACK, state=StepState.DONE, arguments={"step": failed.step})
+        about = {"step": failed.step, "tool": failed.tool, "call_id": failed.call_id}
+        said = Line(name=name + ROLLBACK, state=StepState.DONE, arguments=about)
         await driver.keep(replace(said, code=failed.code, message=failed.message))
     return state
 
 
 def _again(line: Line) -> Failed | Stopped:
     """It was rolled back, and the run was interrupted before its failure went on."""
-    step = line.arguments["step"]
-    return Failed(step, line.code, line.message) if step else Stopped(line.message)
+    about = dict(line.arguments)
+    step = about.pop("step")
+    return Failed(step, line.code, line.message, **about) if step else Stopped(line.message)
 
 
 # --- lines --------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from holdfast.model import tool
 from holdfast.model.errors import Code
 from holdfast.model.expression import ExpressionError, Template
 from holdfast.model.observation import Status
-from holdfast.model.run import COMMIT, Line, RunState, StepState
+from holdfast.model.run import COMMIT, ROLLBACK, Line, RunState, StepState
 
 if TYPE_CHECKING:
     from holdfast.chains.drive import Driver
@@ -32,18 +32,25 @@ async def ended(driver: "Driver", why: Failed | Stopped) -> RunState:
     )
     wanted = driver.chain.saga or (isinstance(why, Failed) and _asks(driver, why.step))
     if not wanted:
-        await _note(driver, why)
+        await note(driver, why)
         await driver.journal.move(RunState.ABORTED, why=text, output=_partial(driver))
         return RunState.ABORTED
     if (pivot := _pivot(driver)) is not None:
-        told = (
-            f"a person: {pivot!r} is done and cannot be taken back, and {text}; resume the run, or abandon it"
-        )
+        then = "abandon the run" if _final(driver, why) else "resume the run, or abandon it"
+        told = f"a person: {pivot!r} is done and cannot be taken back, and {text}; {then}"
         await driver.journal.move(RunState.RUNNING, waits_for=told, why=text)
         return RunState.RUNNING
-    await _note(driver, why)
+    await note(driver, why)
     await driver.journal.move(RunState.COMPENSATING, why=text)
     return await undo(driver, text)
+
+
+def _final(driver: "Driver", why: Failed | Stopped) -> bool:
+    """Whether it comes to the same however often the run is resumed: nothing in a transaction that was rolled
+    back is done under its keys again.
+    """
+    lines = [line for line in driver.lines.values() if line.name.endswith(ROLLBACK)]
+    return isinstance(why, Failed) and why.step in {line.arguments["step"] for line in lines}
 
 
 async def undo(driver: "Driver", why: str) -> RunState:
@@ -79,7 +86,7 @@ async def settle(driver: "Driver") -> None:
             seen = await driver.calls.became(f"{driver.run.id}.{left.name}", left.tool)
             if seen is not None and seen.unsettled:
                 text = f"the outcome of call {seen.call_id!r} of step {left.name!r}, which was given up"
-                unknown.append(Waiting(text, seen.call_id))
+                unknown.append(Waiting(text, seen.call_id, acted=True))
             elif seen is not None and seen.status is Status.DONE:
                 await driver.note(await driver.did(left, seen))
                 begun = left.name.removesuffix(COMMIT)
@@ -91,6 +98,12 @@ async def settle(driver: "Driver") -> None:
 
 async def _one(driver: "Driver", line: Line, lane: Lane) -> None:
     found, name = how(driver, line), line.name + UNDO
+    now = await driver.calls.became(f"{driver.run.id}.{line.name}", line.tool)
+    if (
+        now is not None and now.code is Code.CANCELLED
+    ):  # taken back since, with the session that it was done in
+        await driver.note(Line(name=name, state=StepState.DONE, message="by somebody else"))
+        return
     if found is None:
         text = f"nothing says how {line.tool!r} is taken back"
         raise Failed(name, Code.COMPENSATION_FAILED.value, text)
@@ -163,11 +176,18 @@ def _step_of(driver: "Driver", name: str) -> Step | None:
 
 def _results(driver: "Driver") -> dict[str, Any]:
     lines = sorted(driver.lines.values(), key=lambda line: line.number)
-    return {line.name.partition("#")[0]: line.result for line in lines if "~" not in line.name}
+    known = [line for line in lines if "~" not in line.name and not given_up(driver, line)]
+    return {line.name.partition("#")[0]: line.result for line in known}
 
 
-async def _note(driver: "Driver", why: Failed | Stopped) -> None:
-    """The step that ended it is in the journal too."""
-    if isinstance(why, Failed) and _step_of(driver, why.step) is not None and why.step not in driver.lines:
-        line = Line(name=why.step, state=StepState.FAILED, code=why.code, message=why.message)
-        await driver.note(line)
+def given_up(driver: "Driver", line: Line) -> bool:
+    """Whether it tells of the failure of a branch, or of the run: what a step before it answered is known."""
+    step = _step_of(driver, line.name) if line.state is StepState.FAILED else None
+    return step is not None and step.failure != "continue"
+
+
+async def note(driver: "Driver", why: Failed | Stopped) -> None:
+    """The step that ended it is in the journal too, or those that ended its branches."""
+    for line in why.lines() if isinstance(why, Failed) else ():
+        if line.name not in driver.lines and _step_of(driver, line.name) is not None:
+            await driver.note(line)

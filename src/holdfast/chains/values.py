@@ -5,7 +5,7 @@ from typing import Any
 
 from holdfast.chains.declared import Place
 from holdfast.chains.faults import shown
-from holdfast.chains.shapes import compiled
+from holdfast.chains.shapes import BadPath, search
 from holdfast.model.expression import Expression, ExpressionError
 
 
@@ -53,7 +53,11 @@ def _members(
 ) -> dict[str, Any]:
     made = {}
     for name, inner in value.items():
-        found = filled(inner, known, (*place, name)) if not _is_path(inner) else _search(inner, known)
+        found = (
+            filled(inner, known, (*place, name))
+            if not _is_path(inner)
+            else _search(inner, known, (*place, name))
+        )
         if found is None and _is_path(inner):
             if name in required:
                 raise Missing(f"{shown((*place, name))}: {inner!r} finds nothing, and {name!r} is needed")
@@ -67,7 +71,7 @@ def _found(value: Any, known: Mapping[str, Any], place: Place) -> Any:
         return filled(value, known, place)
     if not _is_path(value):
         return value[1:] if isinstance(value, str) and value.startswith("==") else value
-    found = _search(value, known)
+    found = _search(value, known, place)
     if found is None:
         raise Missing(f"{shown(place)}: {value!r} finds nothing")
     return found
@@ -77,5 +81,8 @@ def _is_path(value: Any) -> bool:
     return isinstance(value, str) and value.startswith("=") and not value.startswith("==")
 
 
-def _search(value: str, known: Mapping[str, Any]) -> Any:
-    return compiled(value[1:]).search(known)
+def _search(value: str, known: Mapping[str, Any], place: Place) -> Any:
+    try:
+        return search(value[1:], known)
+    except BadPath as error:
+        raise Missing(f"{shown(place)}: {error}") from None

@@ -116,6 +116,7 @@ class Walk:
 
     def _answered(self, path: str, answer: Shape, place: Place) -> dict[str, Any] | None:
         try:
+            names(path)  # which tells what is wrong with it in its own words
             return shape(f"answer | {path}", {"answer": answer}).schema
         except BadPath as error:
             self._findings.wrong(place, str(error))

@@ -36,10 +36,12 @@ from holdfast.cli import (
     wrap,
 )
 from holdfast.cli.exits import Exit, of_error
+from holdfast.cli.listed import Listed
 from holdfast.cli.screen import fail
 from holdfast.model.errors import Forbidden, HoldfastError
 
 app = typer.Typer(
+    cls=Listed,
     name="holdfast",
     help="A governed gateway between agents and their tools: every effect happens at most once.",
     no_args_is_help=True,

@@ -1,5 +1,6 @@
 """`holdfast approvals`, `approve`, `deny`: what waits for a person, and what they say."""
 
+import re
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,9 @@ from holdfast.model.standing import PLAN, RULE
 
 if TYPE_CHECKING:
     from holdfast.gateway import Gateway
+
+_OF_RUN = re.compile(r"(run_[0-9a-f]{24})\.")
+"""The key of a step is made of its run's name: nobody calls again with that one."""
 
 Id = Annotated[
     str,
@@ -139,6 +143,9 @@ def _show_answer(asked: Approval) -> None:
             then = f"{asked.ref.principal} calls again with key {asked.ref.key!r}"
             if asked.ref.tool in (PLAN, RULE):
                 then = f"{asked.ref.key} stands now"
+            elif (run := _OF_RUN.match(asked.ref.key)) is not None:
+                then = "its run goes on where 'serve' runs, or when it is started again with its own key; "
+                then += f"look: {command()} chain show {run[1]}"
             elif asked.release == "gateway":
                 then = f"the gateway runs it; its outcome is that of call {asked.call_id}"
             show(text(("  next: ", "dim"), then))

@@ -7,6 +7,7 @@ import typer
 
 from holdfast.cli.exits import Exit
 from holdfast.cli.invoked import command
+from holdfast.cli.listed import Listed
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json
 from holdfast.cli.screen import fail, show, show_json, text
 from holdfast.cli.session import decider, with_gateway
@@ -29,7 +30,9 @@ Checkpoints = Annotated[
 
 
 def add(app: typer.Typer) -> None:
-    group = typer.Typer(help="Verify, show and export the log of everything.", no_args_is_help=True)
+    group = typer.Typer(
+        cls=Listed, help="Verify, show and export the log of everything.", no_args_is_help=True
+    )
     for function in (verify, prove, export, erase, key):
         group.command()(function)
     group.command("show")(show_)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from holdfast.cli.exits import Exit
+from holdfast.cli.invoked import command, with_config
+from holdfast.cli.listed import Listed
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json, Note
 from holdfast.cli.screen import data, show, show_json, table, text
 from holdfast.cli.session import caller, decider, with_gateway
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast.gateway.proving_chains import Report as Proof
     from holdfast.model.run import Run
 
-chain = typer.Typer(name="chain", help="Several calls declared as one.", no_args_is_help=True)
+chain = typer.Typer(name="chain", cls=Listed, help="Several calls declared as one.", no_args_is_help=True)
 
 Named = Annotated[
     str,
@@ -45,6 +47,7 @@ STYLES = {
 
 ENDS = {"choice": "chosen", "commit": "commit", "rollback": "rollback"}
 """What a line says that is no step, by what its name ends with."""
+SETTLED = "committed|no-effect --note WHY"
 FOUND = {"shown": "green", "refuted": "bold red", "nothing": "yellow"}
 
 
@@ -103,7 +106,7 @@ def run(
             await gateway.chains.wait(by, begun.id, WAIT_S, beyond=asked_again(begun))
         return await gateway.chains.look(by, begun.id)
 
-    _told(with_gateway(config, ran), as_json)
+    _told(with_gateway(config, ran), as_json, config)
 
 
 @chain.command("show")
@@ -115,7 +118,7 @@ def show_run(
     async def looked(gateway: "Gateway") -> "Shown":
         return await gateway.chains.look(caller(gateway, as_), run_id)
 
-    _told(with_gateway(config, looked), as_json, judge=False)
+    _told(with_gateway(config, looked), as_json, config, judge=False)
 
 
 @chain.command("runs")
@@ -149,7 +152,7 @@ def resume(run_id: RunId, as_: As = None, config: ConfigFile = DEFAULT_CONFIG, a
         await gateway.chains.wait(by, run_id, WAIT_S, beyond=was.round)
         return await gateway.chains.look(by, run_id)
 
-    _told(with_gateway(config, resumed), as_json)
+    _told(with_gateway(config, resumed), as_json, config)
 
 
 @chain.command("choose")
@@ -172,7 +175,7 @@ def choose(
         await gateway.chains.wait(by, run_id, WAIT_S, beyond=taken.round)
         return await gateway.chains.look(by, run_id)
 
-    _told(with_gateway(config, chosen), as_json)
+    _told(with_gateway(config, chosen), as_json, config)
 
 
 @chain.command("abandon")
@@ -286,22 +289,27 @@ def _found(gateway: "Gateway", named: str) -> "Chain":
     return load(file) if file.suffix in (".yaml", ".yml") else gateway.chains.named(named)
 
 
-def _told(seen: "Shown", as_json: bool, *, judge: bool = True) -> None:
+def _told(seen: "Shown", as_json: bool, config: Path, *, judge: bool = True) -> None:
     from holdfast.gateway.chains import told_run
 
     now = seen.run
     if as_json:
         show_json(told_run(seen))
     else:
-        _show_run(seen)
+        _show_run(seen, with_config(config))
     if not judge:
         raise typer.Exit(Exit.DONE)
-    if now.waits_for:
-        raise typer.Exit(Exit.HELD)
-    raise typer.Exit(Exit.DONE if now.state == "COMPLETED" else Exit.FAILED)
+    raise typer.Exit(ended(now))
 
 
-def _show_run(seen: "Shown") -> None:
+def ended(now: "Run") -> Exit:
+    """What goes on by itself, or with a job, has not failed: how it ends is not known yet."""
+    if now.state.over:
+        return Exit.DONE if now.state == "COMPLETED" else Exit.FAILED
+    return Exit.HELD if now.stuck or "approval '" in now.waits_for else Exit.UNKNOWN
+
+
+def _show_run(seen: "Shown", config: str) -> None:
     now = seen.run
     show(
         text(
@@ -322,16 +330,43 @@ def _show_run(seen: "Shown") -> None:
             text(
                 (f"  {word:<8}", "magenta" if undone else STYLES[line.state]),
                 f" {name}",
-                (f"  {line.tool}", "dim"),
+                (f"  {line.tool}" if line.tool else "", "dim"),
                 f"  {line.code} {line.message}" if line.code else "",
             )
         )
+        if line.state == "failed" and line.call_id:
+            show(text((f"{'':11}look: {command()} show {line.call_id}{config}", "dim")))
     if now.why:
-        show(text(("  because   ", "dim"), now.why))
+        show(text(("  because  ", "dim"), now.why))
     if now.waits_for:
         show(text(("  waits for ", "yellow"), now.waits_for))
+    for hint in _next(now, config):
+        show(text(("  next: ", "dim"), hint))
     if now.output is not None:
         show(data(now.output))
+
+
+def _next(now: "Run", config: str) -> list[str]:
+    """What can be done about a run that is not over, and does not say so itself."""
+    from holdfast.model.run import waited_on
+
+    if now.state.over:
+        return []
+    if now.stuck and "choose: " not in now.waits_for:
+        return [
+            f"put it right, then: {command()} chain resume {now.id}{config}",
+            f"or leave it as it stands: {command()} chain abandon {now.id} --note WHY{config}",
+        ]
+    on = waited_on(now.waits_on)
+    asked = [one for one in on if f"approval {one!r}" in now.waits_for]
+    unknown = [one for one in on if f"the outcome of call {one!r}" in now.waits_for]
+    return [
+        *(f"{command()} approvals {one}{config}" for one in asked),
+        *(
+            f"find out whether it happened, then: {command()} settle {one} {SETTLED}{config}"
+            for one in unknown
+        ),
+    ]
 
 
 def _show_report(report: "Report") -> None:

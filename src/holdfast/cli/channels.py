@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
+from holdfast.cli.listed import Listed
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json
 from holdfast.cli.screen import show, show_json, table, text
 from holdfast.cli.session import decider, with_gateway
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 HEADINGS = ("channel", "kind", "tells of", "roles", "sent", "waiting", "failed", "last sent", "went wrong")
 
 
-class Channels(TyperGroup):
+class Channels(Listed):
     """`holdfast channels` alone lists."""
 
     default = "list"

@@ -118,8 +118,9 @@ def _tools(gateway: "Gateway") -> Iterator[Finding]:
         yield Finding("tools", "ok", f"{count} admitted from {len(gateway.config.upstreams)} upstreams")
     else:
         yield Finding("tools", "warning", "none; add some under 'upstreams'")
-    for report in gateway.findings():
-        yield Finding("contract", "warning", report)
+    chains = set() if gateway.config.chains is None else set(gateway.chains.offers.reports)
+    for report in sorted(gateway.findings(), key=lambda one: one not in chains):  # advice comes last
+        yield Finding("chain" if report in chains else "contract", "warning", report)
 
 
 async def _egress(gateway: "Gateway") -> AsyncIterator[Finding]:

@@ -6,6 +6,7 @@ import typer
 
 from holdfast.cli.exits import Exit
 from holdfast.cli.invoked import command, with_config
+from holdfast.cli.listed import Listed
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json, Note
 from holdfast.cli.screen import show, show_json, table, text
 from holdfast.cli.session import caller, decider, with_gateway
@@ -23,7 +24,7 @@ Scope = Annotated[
 
 
 def add(app: typer.Typer) -> None:
-    group = typer.Typer(help="Give scopes for a while, and take them back.", no_args_is_help=True)
+    group = typer.Typer(cls=Listed, help="Give scopes for a while, and take them back.", no_args_is_help=True)
     group.command()(give)
     group.command("list")(list_)
     group.command()(revoke)

@@ -8,6 +8,8 @@ import tty
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
+from holdfast.model.timeout import timeout
+
 NAMED = {
     b"\r": "enter",
     b"\n": "enter",
@@ -33,7 +35,7 @@ class Keyboard:
     async def key(self, within_s: float) -> str | None:
         """None when nobody pressed one for so long."""
         try:
-            async with asyncio.timeout(within_s):  # `wait_for` may lose a ctrl-c that comes with a key
+            async with timeout(within_s):
                 return await self._pressed.get()
         except TimeoutError:
             return None

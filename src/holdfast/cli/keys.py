@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from holdfast.cli.listed import Listed
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json, Note
 from holdfast.cli.screen import fail, show, show_json, table, text
 from holdfast.cli.session import decider, with_gateway
@@ -18,7 +19,9 @@ ONCE = "# this is shown once: hand it over now."
 
 
 def add(app: typer.Typer) -> None:
-    group = typer.Typer(help="Make API keys, take them back, and hash secrets.", no_args_is_help=True)
+    group = typer.Typer(
+        cls=Listed, help="Make API keys, take them back, and hash secrets.", no_args_is_help=True
+    )
     group.command()(create)
     group.command("list")(list_)
     group.command()(revoke)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from holdfast.cli.listed import Listed
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json, Note
 from holdfast.cli.screen import show, show_json, table, text
 from holdfast.cli.session import decider, with_gateway
@@ -20,7 +21,9 @@ Holder = Annotated[
 
 
 def add(app: typer.Typer) -> None:
-    group = typer.Typer(help="What sessions have seen, for policies that ask.", no_args_is_help=True)
+    group = typer.Typer(
+        cls=Listed, help="What sessions have seen, for policies that ask.", no_args_is_help=True
+    )
     group.command("show")(show_)
     group.command()(lift)
     app.add_typer(group, name="labels")

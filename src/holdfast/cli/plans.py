@@ -8,6 +8,7 @@ import typer
 
 from holdfast.cli.exits import Exit
 from holdfast.cli.invoked import command, with_config
+from holdfast.cli.listed import Listed
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json, Note
 from holdfast.cli.rules import document
 from holdfast.cli.screen import data, show, show_json, table, text
@@ -28,7 +29,7 @@ EXITS = {"asked": Exit.HELD, "unneeded": Exit.DONE, "refused": Exit.REFUSED}
 
 def add(app: typer.Typer) -> None:
     app.command()(plan)
-    group = typer.Typer(help="Look at plans, and end them.", no_args_is_help=True)
+    group = typer.Typer(cls=Listed, help="Look at plans, and end them.", no_args_is_help=True)
     group.command("list")(list_)
     group.command("show")(show_)
     group.command()(revoke)

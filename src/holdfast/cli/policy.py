@@ -8,6 +8,7 @@ import typer
 from holdfast.cli.diff import diff, review, show_diff
 from holdfast.cli.exits import Exit
 from holdfast.cli.invoked import command, with_config
+from holdfast.cli.listed import Listed
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json, Note
 from holdfast.cli.screen import show, show_json, table, text
 from holdfast.cli.session import decider, with_gateway
@@ -28,7 +29,7 @@ Folder = Annotated[
 
 
 def add(app: typer.Typer) -> None:
-    group = typer.Typer(help="Look at policies, and put them in force.", no_args_is_help=True)
+    group = typer.Typer(cls=Listed, help="Look at policies, and put them in force.", no_args_is_help=True)
     group.command()(check)
     group.command()(promote)
     group.command()(rollback)

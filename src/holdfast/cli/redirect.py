@@ -12,6 +12,7 @@ from typing import NamedTuple, Self
 from urllib.parse import parse_qs, urlsplit
 
 from holdfast.model.errors import HoldfastError
+from holdfast.model.timeout import timeout
 
 PATH = "/callback"
 MOST_BYTES = 16 * 1024
@@ -52,7 +53,8 @@ class Redirects:
         """Until somebody has signed in at `address`."""
         self._state = parse_qs(urlsplit(address).query).get("state", [""])[0]
         try:
-            query = await asyncio.wait_for(self._query, seconds)
+            async with timeout(seconds):
+                query = await self._query
         except TimeoutError:
             raise HoldfastError(f"nobody signed in within {seconds:g} s; run it again") from None
         if "code" not in query:
@@ -78,7 +80,7 @@ class Redirects:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            async with asyncio.timeout(READ_S):
+            async with timeout(READ_S):
                 head = await reader.readuntil(b"\r\n\r\n")
                 writer.write(self._page(head).encode())
                 await writer.drain()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from holdfast.cli.invoked import command, with_config
+from holdfast.cli.listed import Listed
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json, Note
 from holdfast.cli.screen import data, show, show_json, table, text
 from holdfast.cli.session import decider, with_gateway
@@ -29,7 +30,7 @@ Id = Annotated[
 
 
 def add(app: typer.Typer) -> None:
-    group = typer.Typer(help="Say yes once for many calls of a kind.", no_args_is_help=True)
+    group = typer.Typer(cls=Listed, help="Say yes once for many calls of a kind.", no_args_is_help=True)
     group.command("list")(list_)
     group.command("show")(show_)
     group.command()(propose)

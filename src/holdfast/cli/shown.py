@@ -51,6 +51,8 @@ def _fallback(seen: Observation) -> list[str]:
     if said is None:
         return []
     tried = [f"{one['tool']}: {one.get('code', 'passed over')}, {one['message']}" for one in said["tried"]]
+    if seen.status is Status.HELD and any(one["tool"] == seen.tool for one in said["tried"]):
+        return [*tried, f"no tool of {said['capability']!r} could answer, so a person is asked"]
     fresh = "" if seen.provenance is None else f", {seen.provenance.freshness}"
     return [*tried, f"level {said['level']} of {said['capability']!r} answers{fresh}"]
 

@@ -8,6 +8,7 @@ import typer
 
 from holdfast.cli.exits import Exit
 from holdfast.cli.invoked import command, with_config
+from holdfast.cli.listed import Listed
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json, Note
 from holdfast.cli.screen import fail, show, show_json, text
 from holdfast.cli.session import decider, identity_of, person, with_gateway
@@ -21,7 +22,9 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="The backup.", show_d
 
 
 def add(app: typer.Typer) -> None:
-    group = typer.Typer(help="Back the store up, put it back, find out what it missed.", no_args_is_help=True)
+    group = typer.Typer(
+        cls=Listed, help="Back the store up, put it back, find out what it missed.", no_args_is_help=True
+    )
     for function in (backup, restore, recover):
         group.command()(function)
     app.add_typer(group, name="store")

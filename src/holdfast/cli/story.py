@@ -104,7 +104,9 @@ def _waits(story: "Story") -> str:
 def _ledger(story: "Story") -> str:
     if story.ledger is None:
         return ""
-    return f"{story.ledger.state}, key {story.ledger.key} ({story.ledger.key_source})"
+    goes_on = story.observation is not None and story.observation.pending is not None
+    state = "goes on" if goes_on and story.ledger.state == "unknown" else story.ledger.state
+    return f"{state}, key {story.ledger.key} ({story.ledger.key_source})"
 
 
 def _row(gate: "GatePassed") -> tuple[str, str, str, str]:

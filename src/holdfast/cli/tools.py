@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from holdfast.cli import changes, usage
+from holdfast.cli.listed import Listed
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json
 from holdfast.cli.screen import data, show, show_json, table, text
 from holdfast.cli.session import caller, with_gateway
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.ports import Listing
 
 
-class Tools(TyperGroup):
+class Tools(Listed):
     """`holdfast tools` and `holdfast tools TOOL` list; a tool's name has a dot, so it is no command."""
 
     default = "list"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.cli.exits import Exit
+from holdfast.cli.listed import Listed
 from holdfast.cli.options import DEFAULT_CONFIG, As, ConfigFile, Json, Note
 from holdfast.cli.screen import show, show_json, table, text
 from holdfast.cli.session import caller, decider, with_gateway
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.model.upstream_session import UpstreamSession
 
 sessions = typer.Typer(
-    name="sessions", help="Sessions that upstreams keep open for callers.", no_args_is_help=True
+    cls=Listed, name="sessions", help="Sessions that upstreams keep open for callers.", no_args_is_help=True
 )
 
 SessionId = Annotated[

@@ -12,6 +12,7 @@ from asyncio.subprocess import Process
 from collections.abc import Sequence
 
 from holdfast.cli.links import Links
+from holdfast.model.timeout import timeout
 
 
 class Worker:
@@ -81,7 +82,7 @@ class Worker:
     async def end(self, patience_s: float) -> bool:
         """Wait for its end, and bring it about after a while; whether it came by itself."""
         try:
-            async with asyncio.timeout(patience_s):
+            async with timeout(patience_s):
                 await self.process.wait()
         except TimeoutError:
             self.send(signal.SIGKILL)

@@ -117,7 +117,7 @@ def _line(call: Call, session: UpstreamSession, judged: Judged) -> SessionWorked
 
 
 def _begun(call: Call, part: InSession, judged: Judged, result: Result, ports: Ports) -> Judged:
-    if not isinstance(result, Ran) or not (judged.status is Status.DONE or call.misfit):
+    if not isinstance(result, Ran) or result.unfinished or result.pending is not None:
         call.sequels = ()
         return judged
     handle, done = _handle(part, result.value), judged.status is Status.DONE
@@ -134,15 +134,16 @@ def _begun(call: Call, part: InSession, judged: Judged, result: Result, ports: P
         idle_s=part.idle_s,
         lives_here=call.upstream in ports.in_process,
     )
+    instead = Exchange(handle, own)
+    judged.data, judged.native = instead.data(judged.data), None
+    judged.warnings = [instead.text(warning) for warning in judged.warnings]
     if done:
         call.sequels = (begun,)
-        judged.data, judged.native = Exchange(handle, own).data(judged.data), None
         judged.session = _shown(own, part, SessionState.OPEN)
         return judged
-    to = SessionState.ROLLING_BACK
+    to = SessionState.ROLLING_BACK  # it is open there, whatever else is wrong
     call.sequels = (begun, SessionMoved(id=own, state=to.value, why=_why(call, to)))
-    said = Exchange(handle, own).text(judged.message or "")
-    judged.message = f"{said}; session '{own}' is being rolled back"
+    judged.message = f"{instead.text(judged.message or '')}; session '{own}' is being rolled back"
     judged.session = _shown(own, part, to)
     return judged
 

@@ -30,7 +30,7 @@ async def approval(call: Call, ports: Ports) -> Verdict:
         if forged is not None:
             return forged
     need = needed(call.tool.contract.security.approval_floor, call.decision)
-    if call.proposal.fallback is not None:
+    if call.proposal.fallback is not None or call.earlier is not None:
         need = await _escalated(call, need, ports)
     if not need:
         return PASS
@@ -48,11 +48,15 @@ async def approval(call: Call, ports: Ports) -> Verdict:
 
 
 async def _escalated(call: Call, need: dict[str, int], ports: Ports) -> dict[str, int]:
-    """Where no tool could answer a person is asked, and then has the word; EXE-4."""
+    """Where no tool could answer a person is asked, and then has the word, by whatever way the call comes
+    back; EXE-4. Who needs approval anyway finds that question by itself.
+    """
     at, earlier = call.proposal.fallback, call.earlier
     if at is not None and at.escalated:
         return joined(need, ESCALATED)
-    if earlier is None or earlier.state not in (State.HELD, State.NO_EFFECT):
+    if need or earlier is None:
+        return need
+    if earlier.state is not State.HELD and (at is None or earlier.state is not State.NO_EFFECT):
         return need
     found = await ports.approvals.find(earlier.ref)
     if found is None or "escalation" not in found.packet:

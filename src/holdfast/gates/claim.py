@@ -14,7 +14,7 @@ from holdfast.model.errors import Code
 from holdfast.model.holders import holders
 from holdfast.model.keys import upstream_key
 from holdfast.model.locks import Locks, Resource
-from holdfast.model.messages import ENDED
+from holdfast.model.messages import CHANGING, ENDED
 from holdfast.model.operation import Operation
 from holdfast.model.stage import Lock, Locked, PolicyVersion, SeenLabels
 from holdfast.model.verdict import PASS, Pass, Refusal, Verdict, Waited
@@ -37,7 +37,9 @@ async def claim(call: Call, ports: Ports) -> Verdict:
     if bounds is not UNBOUND and ports.clock.now() >= bounds.until:
         return Refusal(Code.PERMISSION_DENIED, ENDED)
     if call.tool.locks is not None and call.ref is not None:
-        _stage_lock(call, call.tool.locks, ports)
+        lock = _stage_lock(call, call.tool.locks, ports)
+        if ports.line and lock is not None and _is_behind(call, lock, ports):
+            return await _waited(call, Conflicting("claim", Code.CONFLICT, CHANGING, 1_000, "", ""), ports)
     if ports.capabilities and call.writes:
         _stage_capability(call, ports)
     again = False
@@ -94,10 +96,22 @@ def _stage_judged(call: Call, ports: Ports) -> None:
 # --- others who change the same ----------------------------------------------------------------
 
 
-def _stage_lock(call: Call, locks: Locks, ports: Ports) -> None:
-    if found := locks.of(call.arguments):
-        resources = tuple(sorted(_locked(call, one, ports) for one in found))
-        call.stage("claim", Lock(resources, call.proposal.part_of))
+def _stage_lock(call: Call, locks: Locks, ports: Ports) -> Lock | None:
+    found = locks.of(call.arguments)
+    if not found:
+        return None
+    resources = tuple(sorted(_locked(call, one, ports) for one in found))
+    lock = Lock(resources, call.proposal.part_of)
+    call.stage("claim", lock)
+    return lock
+
+
+def _is_behind(call: Call, lock: Lock, ports: Ports) -> bool:
+    """Nobody jumps the line: who wants a whole kind would wait for ever for those who take one part each.
+
+    But what is a part of another call must not wait for those who wait for that.
+    """
+    return not lock.within and ports.line.has_before(call.nonce, call.principal.tenant, lock)
 
 
 def _locked(call: Call, one: Resource, ports: Ports) -> Locked:
@@ -141,7 +155,8 @@ async def _until_free(call: Call, met: Conflicting, ports: Ports) -> Refusal:
             return Waited(met.code, met.message)
         if not holder.state.running:  # nobody tells when that is over
             await ports.clock.sleep(min(left, LOOK_S))
-            return Waited(met.code, met.message)
+            holder, first = await ports.ledger.find_call(call.principal.tenant, met.call_id), False
+            continue
         holder, first = await ports.ledger.wait(holder, min(left, LOOK_S)), False
     return _given_up(call, holder, met)
 

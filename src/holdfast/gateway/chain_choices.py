@@ -80,8 +80,8 @@ class Choices:
         run = await self._run(by, run_id)
         found = {one.step: one for one in open_choices(run, await self._runs.lines(by.tenant, run_id))}
         if step not in found:
-            there = ", ".join(map(repr, found)) or "nothing"
-            raise HoldfastError(f"run {run_id!r} waits for no choice at {step[:64]!r}, but at {there}")
+            there = f"but at {', '.join(map(repr, found))}" if found else "nor at any other step"
+            raise HoldfastError(f"run {run_id!r} waits for no choice at {step[:64]!r}, {there}")
         if case not in found[step].cases:
             there = ", ".join(map(repr, found[step].cases))
             raise NotFound(f"there is no case {case[:64]!r} at {step!r}; there are {there}")
@@ -100,7 +100,7 @@ class Choices:
     async def _run(self, by: Principal, run_id: str) -> Run:
         run = await self._runs.get(by.tenant, run_id)
         if run is None or not (self.may(by, run) or run.principal == by.id):
-            raise NotFound(f"there is no run {run_id!r} of yours")
+            raise NotFound(f"there is no run {run_id!r} of yours; 'holdfast chain runs' lists them")
         if not self.may(by, run):
             own = run.wanted_by.get("user")
             raise Forbidden(f"a person chooses: an operator, or {own!r} at a terminal or in the console")

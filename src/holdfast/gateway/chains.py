@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from holdfast.approvals.release import principal_of
@@ -89,6 +90,8 @@ class Chains:
         self._watched: dict[tuple[str, str], asyncio.Future[None]] = {}
         """Runs that somebody here waits for."""
         self._closing = False
+        self._failing: set[str] = set()
+        """What housekeeping could not do the last time."""
         self._propose, self._stop, self._again, self._explains = propose, stop, again, explains
 
     # --- what there is --------------------------------------------------------------------
@@ -314,9 +317,10 @@ class Chains:
 
     async def cancel(self, by: Principal, run_id: str) -> bool:
         """Stop going forward; a saga takes back what it has done. False where it is too late."""
-        run = await self._own(by, run_id)
+        await self._own(by, run_id)
         if not await self._runs.cancel(by.tenant, run_id, by.user):
             return False
+        run = await self._own(by, run_id)  # as it is now: it may have come to wait meanwhile
         if run.waits_for:  # nobody drives it now
             await self._enqueue(run)
         return True
@@ -324,7 +328,7 @@ class Chains:
     async def _own(self, by: Principal, run_id: str) -> Run:
         run = await self._runs.get(by.tenant, run_id)
         if run is None or not (run.principal == by.id or self.choices.may(by, run)):
-            raise NotFound(f"there is no run {run_id!r} of yours")
+            raise NotFound(f"there is no run {run_id!r} of yours; 'holdfast chain runs' lists them")
         return run
 
     # --- driving --------------------------------------------------------------------------
@@ -347,18 +351,41 @@ class Chains:
             await self._engine.close()
 
     async def tend(self) -> None:
-        """Go on with runs whose waiting is over, and with those of processes that are gone."""
+        """Go on with runs whose waiting is over, and with those of processes that are gone.
+
+        What cannot be done now keeps nothing else from being done.
+        """
+        await self._tended("calls whose runs are over are not told so", self._settle_ended)
+        engine = self._engine
+        if engine is not None:
+            await self._tended("runs of processes that are gone are not taken over", engine.tend)
+            await self._tended("runs whose waiting is over do not go on", partial(self._go_on, engine))
+            await self._tended("runs that nobody drives are not taken up", partial(self._take_up, engine))
+
+    async def _tended(self, otherwise: str, part: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await part()
+            self._failing.discard(otherwise)
+        except Exception as error:
+            if otherwise not in self._failing:  # said once, however long it lasts
+                said = None if isinstance(error, StoreError) else error
+                log.error("%s for now: %s", otherwise, error, exc_info=said)
+            self._failing.add(otherwise)
+
+    async def _settle_ended(self) -> None:
         for tenant, run_id in await self._runs.ended():
             await self._settle(tenant, run_id)
-        if self._engine is None:
-            return
-        await self._engine.tend()
+
+    async def _go_on(self, engine: Engine) -> None:
         for tenant, run_id, number in await self._runs.due():
-            await self._engine.enqueue(tenant, run_id, number)
-        for tenant, run_id, number in await self._runs.idle(self._ports.clock.now() - defaults.CHAIN_LEASE_S):
-            if not await self._engine.drives(tenant, run_id):
+            await engine.enqueue(tenant, run_id, number)
+
+    async def _take_up(self, engine: Engine) -> None:
+        since = self._ports.clock.now() - defaults.CHAIN_LEASE_S
+        for tenant, run_id, number in await self._runs.idle(since):
+            if not await engine.drives(tenant, run_id):
                 log.warning("nobody drives run %s; it is taken up again", run_id)
-                await self._engine.enqueue(tenant, run_id, number)
+                await engine.enqueue(tenant, run_id, number)
 
     async def _enqueue(self, run: Run) -> None:
         await self.open()
@@ -395,6 +422,8 @@ class Chains:
         state = await drive(run, journal, calls, self._ports.clock)
         if state is RunState.COMPENSATION_FAILED:
             log.error("run %s of chain %s could not be taken back; look at it", run.id, run.chain)
+        if state is RunState.RUNNING and not run.cancelled_by and await journal.cancelled():
+            await self._once(tenant, run_id)  # it came to wait before it saw that
 
 
 def asked_again(begun: Run) -> int:

@@ -1,5 +1,6 @@
 """What is known of one call on its way down the levels of its capability?"""
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from holdfast.gateway.ladder import Ladder, Level
 from holdfast.model.attendance import Attendance
 from holdfast.model.call import Call, Proposal
+from holdfast.model.canonical import NotCanonical, digest, fingerprint
 from holdfast.model.errors import Code
 from holdfast.model.expression import ExpressionError
 from holdfast.model.fallback import Standing, Tried
@@ -121,6 +123,7 @@ class Descent:
             tried=tuple(one for tool, one in self.tried.items() if last or tool != mine),
             stale=stale,
             escalated=escalated,
+            asked=self._digest,
         )
 
     def told(self, seen: Observation) -> Observation:
@@ -167,6 +170,18 @@ class Descent:
         except (ParseError, TypeError, ValueError):
             return False
 
+    def like(self, number: int, tool: Tool) -> Call | None:
+        """The call of another tool that this one would become, to look for those that equal it."""
+        try:
+            given = self._given(self.ladder.levels[number])
+            given = parse(given, self.limits) if isinstance(given, str | bytes) else given
+            marked = fingerprint(tool.contract.digest, tool.defaults.apply(dict(given)))
+        except (ExpressionError, NotCanonical, ParseError, TypeError, ValueError):
+            return None
+        call = copy(self.opening)
+        call.tool, call.fingerprint = tool, marked
+        return call
+
     def _said(self, level: Level) -> Any:
         """What cannot be said in its words is for the tool's own gate to refuse."""
         return self.asked.arguments if self.unfit(self.number) else self._given(level)
@@ -175,6 +190,13 @@ class Descent:
         if level.arguments is None:
             return self.asked.arguments
         return level.arguments.fill({"args": self._read()})
+
+    @property
+    def _digest(self) -> str:
+        try:
+            return digest(self._read()) if self.number else ""
+        except (NotCanonical, ParseError, TypeError, ValueError):
+            return ""
 
     def _read(self) -> dict[str, Any]:
         """The arguments as the first tool would be given them."""

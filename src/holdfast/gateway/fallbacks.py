@@ -77,13 +77,23 @@ class Fallbacks:
         finally:
             way.leave(self._ports.attendance, seen)
         self._ports.telemetry.answered_at(way.asked.principal.tenant, ladder.capability, way.number)
-        return seen
+        return self._shown(way, seen)
+
+    def _shown(self, way: Descent, seen: Observation) -> Observation:
+        """Whose operation it is, and what was tried, without tools of which its caller may not know."""
+        if way.requested and way.key != way.asked.request_key and seen.key_source is KeySource.REQUEST:
+            seen = replace(seen, key_source=KeySource.ADOPTED)
+        said = seen.fallback
+        if said is None or not seen.replayed:
+            return seen
+        tried = [one for one in said["tried"] if self._may_use(way.asked.principal, one["tool"])]
+        return seen if tried == said["tried"] else replace(seen, fallback=said | {"tried": tried})
 
     async def _descend(self, way: Descent, carry: Carry) -> Observation:
         question = await self._begin(way)
         if question is not None and question.answer is not Answer.APPROVED:
             return way.told(await self._ask(way, carry))  # a person has the word, and nobody else
-        forced, seen = question is not None, None
+        forced, seen = question is not None or await self._comes_back(way), None
         for _ in range(TURNS * len(way.ladder.levels)):
             why = None if forced else self._why_not(way, way.number)
             follower = None if why is None else self._next(way)
@@ -114,7 +124,7 @@ class Fallbacks:
         if not way.writes:
             return None
         tool = await self._kept.tool(way.place)
-        way.number = way.ladder.number(tool) or 0
+        way.number = self._number(way, tool) or 0
         if tool is None or (way.ladder.then != "person" and not way.number):
             return None
         found = await self._ports.ledger.find(way.ref)
@@ -125,14 +135,40 @@ class Fallbacks:
         asked = await self._ports.approvals.find(way.ref)
         return asked if asked is not None and "escalation" in asked.packet else None
 
+    def _number(self, way: Descent, tool: str | None) -> int | None:
+        """At which level a tool is, where the caller may know of it."""
+        number = None if tool is None else way.ladder.number(tool)
+        return None if number is None or not self._may_use(way.asked.principal, tool or "") else number
+
+    async def _comes_back(self, way: Descent) -> bool:
+        """Whether a client without a key may mean what one of the tools did for it before (IDM-1).
+
+        Then it goes on under that key, with that tool and whatever stands against asking it: who cannot be
+        asked any more, and may have acted, must not be stood in for under another key.
+        """
+        if not (way.requested and way.writes):
+            return False
+        for number, level in enumerate(way.ladder.levels):
+            listing = self._ports.catalog.find(level.tool, None)
+            like = None if listing is None else way.like(number, listing.tool)
+            if like is None or self._number(way, level.tool) is None:
+                continue
+            found = await self._ports.ledger.alike(like, self._ports.attendance)
+            if found is None or found.state is State.NO_EFFECT:
+                continue
+            if await self._ports.ledger.attend(found):
+                way.key, way.number = found.ref.key, number
+                return True
+        return False
+
     async def _move(self, way: Descent, to: int) -> bool:
         """Go on at another level; False where the ledger does not say that nothing was done at this one."""
         if not way.writes:
             way.number = to
             return True
         before = way.level.tool
-        now = await self._kept.move(way.place, before, way.ladder.levels[to].tool)
-        found = way.ladder.number(now)
+        now = await self._kept.move(way.place, before, way.ladder.levels[to].tool, way.ladder.tools)
+        found = self._number(way, now)
         if found is None or now == before:
             return False
         way.number = found
@@ -146,7 +182,11 @@ class Fallbacks:
             if not await self._takes_over(way, way.call):
                 return True
             way.key = way.call.key
-        found = way.ladder.number(await self._kept.tool(way.place))
+        mine = way.level.tool
+        answers = await self._kept.tool(way.place)
+        if answers is None:
+            answers = await self._kept.move(way.place, mine, mine, way.ladder.tools)
+        found = self._number(way, answers)
         if found is None or found == way.number:
             return False
         way.number = found
@@ -252,4 +292,6 @@ class Fallbacks:
         if asked.status is Status.HELD:
             way.number = len(way.ladder.levels)
             return asked
+        if asked.status is not Status.REFUSED:  # somebody else has called it meanwhile
+            return way.told(asked)
         return replace(last, warnings=(*last.warnings, f"nobody could be asked: {asked.message}"))

@@ -15,7 +15,7 @@ from holdfast.lifecycle import concluded
 from holdfast.model import defaults
 from holdfast.model.call import Call, Decision, Principal
 from holdfast.model.current import Stored, serving
-from holdfast.model.errors import Code, remedy
+from holdfast.model.errors import Code, StoreError, remedy
 from holdfast.model.job import Ended, Failed, GoesOn, JobState, Look, Submitted
 from holdfast.model.keys import upstream_key
 from holdfast.model.observation import Status
@@ -38,7 +38,7 @@ MOST_DOUBLINGS = 30
 
 
 class JobLook:
-    LEASE_S: ClassVar[float] = 30.0
+    LEASE_S: ClassVar[float] = 90.0
     """How long nobody else asks after a job that somebody does; longer than one look may take."""
     LIMIT_S: ClassVar[float] = 20.0
     """Of one reading, and of one call to cancel."""
@@ -54,22 +54,33 @@ class JobLook:
             return None if operation is None else operation.ref
         listing = self._ports.catalog.exact(operation.ref.tool, operation.version)
         if listing is None or listing.tool.job is None or operation.payload is None:
+            return await self._unasked(job, operation)
+        return await self._followed(job, operation, listing.tool, listing.tool.job)
+
+    async def _unasked(self, job: Submitted, operation: Operation) -> OperationRef | None:
+        """What says how to ask is gone: it may come back, until time is up."""
+        if self._now < job.give_up_at:
             await self._kept.note(job, job.progress, job.ends_at, self._next(job, defaults.POLL_CAP_S))
             return None
-        return await self._followed(job, operation, listing.tool, listing.tool.job)
+        what = f"'{operation.ref.tool}' {operation.version}"
+        note = f"nobody can be asked after its job: {what} is not in the catalog any more"
+        await self._settle(job, operation, _unknown(operation, note))
+        return operation.ref
 
     async def _followed(
         self, job: Submitted, operation: Operation, tool: Tool, how: Job
     ) -> OperationRef | None:
         said: dict[str, Any] = orjson.loads(operation.payload or b"{}")
         variables = {"args": said["arguments"], "key": upstream_key(operation.ref), "job": job.name}
-        if job.state is JobState.RUNNING and self._now >= job.give_up_at:
-            job = await self._given_up(job, how)
         stopped = False
         with serving(Stored(tool, said["arguments"])):
-            if job.state is JobState.CANCELLING:
+            seen = await self._asked(job, how, variables)
+            over = isinstance(seen, Ended | Failed)  # while nobody looked: there is nothing to stop any more
+            if not over and job.state is JobState.RUNNING and self._now >= job.give_up_at:
+                job = await self._given_up(job, how)
+            if not over and job.state is JobState.CANCELLING:
                 stopped = bool(await self._limited(self._stopped(job, operation, how, said, variables)))
-            seen = await self._limited(settlement.ask_job(job.tenant, how, variables, self._ports))
+                seen = await self._asked(job, how, variables) or seen
         if isinstance(seen, Ended | Failed):
             await self._settle(job, operation, await self._outcome(job, operation, tool, said, seen))
             return operation.ref
@@ -98,14 +109,24 @@ class JobLook:
             return False
         return await self._stop(by, how, variables, job.call_id)
 
+    async def _asked(self, job: Submitted, how: Job, variables: dict[str, Any]) -> Look | None:
+        return await self._limited(settlement.ask_job(job.tenant, how, variables, self._ports))
+
     async def _limited(self, work: Awaitable[T]) -> T | None:
+        """None as well where it breaks: that must not keep its time from running out."""
         task = asyncio.ensure_future(work)
         try:
             in_time = await self._ports.clock.until(task, self.LIMIT_S)
         finally:
             if not task.done():
                 task.cancel()
-        return task.result() if in_time else None
+        try:
+            return task.result() if in_time else None
+        except StoreError:
+            raise
+        except Exception:
+            log.exception("a job could not be asked after, or stopped; it is tried again")
+            return None
 
     async def _outcome(
         self, job: Submitted, operation: Operation, tool: Tool, said: dict[str, Any], seen: Ended | Failed
@@ -179,6 +200,9 @@ def _unheard(job: Submitted, operation: Operation, *, stopped: bool) -> Settleme
     if stopped:
         final = Settlement(state=State.FAILED_FINAL, observation=None, by="job")
         return _cancelled(final, operation, job.why)
-    note = f"its job could not be cancelled ({job.why})"
+    return _unknown(operation, f"its job could not be cancelled ({job.why})")
+
+
+def _unknown(operation: Operation, note: str) -> Settlement:
     told = settlement.unknown(operation._replace(note=note))
     return Settlement(state=State.UNKNOWN, observation=told.to_json(), by="job", note=note)

@@ -35,8 +35,14 @@ AT_ONCE = 16
 """Jobs that one process asks after at the same time."""
 NEWS_RATE = (200.0, 10.0)
 """Calls back in so many seconds; a job is asked after without them too."""
+MOST_EARLY = 256
+"""Words of strangers that are remembered: one may be that of a submission on its way into the ledger."""
 WATCH_S = 0.5
 """Between two looks at an operation whose job another process may have seen the end of."""
+
+
+LAST_S = 1.0
+"""Before time is up for somebody who waits it is asked after once more: what they are told is not old."""
 
 
 class JobDesk:
@@ -52,6 +58,7 @@ class JobDesk:
         """What somebody here waits for, as long as they do."""
         self._stopping = False
         self._said_at: float | None = None
+        self._early: dict[str, None] = {}
 
     def bind(self, ports: Ports) -> None:
         self._ports = ports
@@ -81,7 +88,8 @@ class JobDesk:
     async def wait(self, operation: Operation, seconds: float, peer: Peer | None) -> Operation:
         clock = self._ports.clock
         end, told = clock.monotonic() + seconds, -1.0
-        self.wake()
+        await self._hurry(operation)
+        late = seconds <= LAST_S
         while True:
             changed = self._watch(operation.ref)  # before looking, so that nothing is missed in between
             operation = await self._ports.ledger.find(operation.ref) or operation
@@ -90,13 +98,24 @@ class JobDesk:
                 return operation
             if peer is not None and peer.progress:
                 told = await self._progress(operation, peer, told)
+            if left <= LAST_S and not late:
+                late = True
+                await self._hurry(operation)
             await clock.until(changed, min(left, WATCH_S))
+
+    async def _hurry(self, operation: Operation) -> None:
+        """Whoever asks is told how far it is by now, not how far it was when somebody last looked."""
+        listing = self._ports.catalog.exact(operation.ref.tool, operation.version)
+        job = None if listing is None else listing.tool.job
+        if job is not None:
+            await self._kept.hurry(operation.ref.tenant, operation.call_id, job.said.every_s)
+        self.wake()
 
     async def told(self, operation: Operation) -> Observation:
         before = settlement.ongoing(operation)
-        job = None if before is None else await self._kept.get(operation.ref.tenant, operation.call_id)
+        job = None if before is None else await self.get(operation)
         if before is None or before.pending is None or job is None:
-            return settlement.current(operation)
+            return await self._unfollowed(operation)
         now = pending(
             before.pending.get("id"),
             progress=job.progress,
@@ -105,6 +124,14 @@ class JobDesk:
             cancelling=job.why,
         )
         return replace(before, pending=now, message=described(now, operation.call_id))
+
+    async def _unfollowed(self, operation: Operation) -> Observation:
+        """No job of it is kept: it is a run's, it ended just now, or nobody will ever hear of its end."""
+        told = settlement.ongoing(operation)
+        if told is None or told.pending is None or told.pending.get("kind") != "job":
+            return settlement.current(operation)
+        now = await self._ports.ledger.find(operation.ref) or operation
+        return settlement.current(now) if settlement.ongoing(now) is None else settlement.unknown(now)
 
     async def stop(self, by: Principal, job: Job, variables: dict[str, Any], call_id: str) -> bool:
         if job.cancel is None:
@@ -160,10 +187,21 @@ class JobDesk:
 
     async def called_back(self, word: str) -> bool:
         """An upstream says that there is news; what it is, is asked of its own tool."""
-        known = await self._kept.news(sha256(word.encode()).hexdigest())
+        token = sha256(word.encode()).hexdigest()
+        known = await self._kept.news(token)
         if known:
             self.wake()
-        return known
+            return True
+        self._early[token] = None
+        if len(self._early) > MOST_EARLY:
+            del self._early[next(iter(self._early))]
+        return False
+
+    async def submitted(self, word: str | None) -> None:
+        token = "" if word is None else sha256(word.encode()).hexdigest()
+        if token in self._early:
+            del self._early[token]
+            await self._kept.news(token)
 
     # --- asking after them ----------------------------------------------------------------
 

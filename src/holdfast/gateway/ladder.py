@@ -37,6 +37,10 @@ class Ladder:
         return self.levels[0].tool
 
     @property
+    def tools(self) -> tuple[str, ...]:
+        return tuple([level.tool for level in self.levels])
+
+    @property
     def last_decrement(self) -> float:
         """Of what is told when no tool answered."""
         return _decrement(len(self.levels))
@@ -55,7 +59,7 @@ def ladders(config: Config) -> dict[str, Ladder]:
 def capabilities(config: Config) -> dict[str, AnswerFor]:
     """What each tool can do that another could do in its stead."""
     return {
-        level.tool: AnswerFor(name)
+        level.tool: AnswerFor(name, tuple([one.tool for one in said.tools]))
         for name, said in config.fallbacks.items()
         if said is not None and len(said.tools) > 1
         for level in said.tools
@@ -99,6 +103,9 @@ def _faults(ladder: Ladder, found: list[Listing]) -> Iterator[str]:
         if listing.tool.session is not None and len(ladder.levels) > 1:
             tool = listing.tool.contract.tool
             yield f"{tool!r} works in a session of its upstream, where no other tool is; leave it out"
+    if ladder.then == "person" and found and not writing:
+        reading = found[0].tool.contract.tool
+        yield f"'then: person' is for writes, and {reading!r} reads; use 'stale' or 'refuse'"
     if ladder.then != "stale":
         return
     if writing:

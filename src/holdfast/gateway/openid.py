@@ -6,7 +6,6 @@ audience this gateway accepts is the console's own client; then the ID token. Th
 cases, for its nonce.
 """
 
-import asyncio
 import base64
 import binascii
 import secrets
@@ -25,6 +24,7 @@ from holdfast.gateway.outgoing import Egress
 from holdfast.identity import Identity, Unauthenticated
 from holdfast.model.defaults import JWKS_DEADLINE_S, JWKS_REFRESH_S
 from holdfast.model.errors import HoldfastError, StoreError
+from holdfast.model.timeout import timeout
 from holdfast.ports import Clock, Secrets
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class OpenId:
         """The issuer's endpoints by its own metadata, looked at again now and then."""
         now = self._clock.now()
         if self._places is None or not self._looked <= now < self._looked + JWKS_REFRESH_S:
-            async with asyncio.timeout(JWKS_DEADLINE_S):
+            async with timeout(JWKS_DEADLINE_S):
                 self._places = await self._discovered()
             self._looked = now
         return self._places

@@ -1,5 +1,6 @@
 """How does a run make its calls? As any caller does, in the name of whoever wanted it."""
 
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from holdfast.model.call import Principal, Proposal
 from holdfast.model.contract import Contract
 from holdfast.model.errors import Code, StoreError
 from holdfast.model.messages import STORE_AWAY
-from holdfast.model.observation import Observation
+from holdfast.model.observation import Observation, Status
 from holdfast.model.operation import OperationRef
 from holdfast.model.run import Run
 from holdfast.model.upstream_session import SessionState
@@ -20,6 +21,8 @@ from holdfast.settlement import current
 
 BUSY_S = 0.25
 """Between two looks at a step that a process which is gone, or slow, has under way."""
+UNSENT = 3
+"""So often a step is proposed again whose time was over, as while the store was away, before it was begun."""
 
 
 class RunCalls:
@@ -66,7 +69,6 @@ class RunCalls:
             key=key,
             task=self._run.id,
             step=step,
-            deadline_ms=None if deadline_s is None else max(1, round(deadline_s * 1000)),
             environment=self._environment,
             release="caller",
             trace_id=None if origin is None else origin.trace_id,
@@ -74,6 +76,18 @@ class RunCalls:
             part_of=self._run.call_id,
             after=tuple(after),
         )
+        clock = self._ports.clock
+        ends_at = math.inf if deadline_s is None else clock.monotonic() + deadline_s
+        for _ in range(UNSENT + 1):
+            left = ends_at - clock.monotonic()
+            left_ms = None if deadline_s is None else max(1, round(left * 1000))
+            seen = await self._proposed(proposal._replace(deadline_ms=left_ms))
+            if not _is_unsent(seen) or clock.monotonic() >= ends_at:
+                break
+        return seen
+
+    async def _proposed(self, proposal: Proposal) -> Observation:
+        """What came of it; while another process has it under way it is waited for."""
         while True:
             if self._closing():
                 raise Interrupted
@@ -81,7 +95,7 @@ class RunCalls:
             if seen.code is Code.TOOL_UNAVAILABLE and self._closing():
                 raise Interrupted
             if seen.code is Code.RESOURCE_EXHAUSTED and (seen.message or "").startswith(STORE_AWAY):
-                raise StoreError(f"step {step!r}: {seen.message}")  # which is no failure of the step
+                raise StoreError(f"step {proposal.step!r}: {seen.message}")  # which is no failure of the step
             if seen.code is not Code.KEY_IN_USE:
                 return seen
             await self._ports.clock.sleep(BUSY_S)
@@ -122,3 +136,8 @@ class RunCalls:
 
     def _ref(self, key: str, tool: str) -> OperationRef:
         return OperationRef(self._by.tenant, self._by.id, tool, key)
+
+
+def _is_unsent(seen: Observation) -> bool:
+    """Its time was over and nothing was tried, which is no failure of the step."""
+    return seen.status is Status.FAILED and seen.code is Code.TIMEOUT and not seen.attempts

@@ -14,6 +14,7 @@ from holdfast.model.bounds import UNBOUND
 from holdfast.model.call import Principal, Proposal
 from holdfast.model.errors import HoldfastError, NotFound, StoreError
 from holdfast.model.observation import Observation, Status
+from holdfast.model.restored import RESTORED
 from holdfast.model.upstream_session import SessionLine, SessionState, UpstreamSession
 from holdfast.model.vocabulary import Environment, State
 from holdfast.ports import Ports, Settlement, UpstreamSessions, partner
@@ -23,7 +24,11 @@ log = logging.getLogger(__name__)
 MOST = 500
 """Sessions that one round of housekeeping looks at."""
 AGAIN_S = 5.0
-"""Between two tries at rolling one back."""
+"""Between two tries at rolling one back, at first."""
+SLOWEST_S = 600.0
+"""The same of one that is old by now."""
+GROWS = 0.05
+"""Of its age, which it is left alone for between two tries."""
 
 Propose = Callable[[Proposal], Awaitable[Observation]]
 Again = Callable[[Principal], Principal | None]
@@ -166,7 +171,10 @@ class UpstreamSessionDesk:
 
     async def tend(self) -> None:
         """Roll back what was left alone, and follow what became of commits that got lost."""
-        for session in await self._sessions.going_on(MOST):
+        going_on = await self._sessions.going_on(MOST)
+        if going_on and RESTORED in await self._ports.controls.halts():
+            return  # the store that was lost may know how they ended
+        for session in going_on:
             try:
                 await self._tended(session)
             except StoreError:
@@ -187,7 +195,9 @@ class UpstreamSessionDesk:
     def _is_due(self, session: UpstreamSession) -> bool:
         if session.state is not SessionState.ROLLING_BACK or session.home == "elsewhere":
             return False
-        return session.home == "gone" or self._ports.clock.now() - session.touched_at >= AGAIN_S
+        now = self._ports.clock.now()
+        pause = min(max(AGAIN_S, GROWS * (now - session.created_at)), SLOWEST_S)
+        return session.home == "gone" or now - session.touched_at >= pause
 
     async def forget(self) -> None:
         await self._sessions.forget(self._ports.clock.now() - defaults.SESSION_KEPT_S)
@@ -316,7 +326,8 @@ class UpstreamSessionDesk:
     async def _own(self, by: Principal, session_id: str) -> UpstreamSession:
         session = await self._sessions.get(by.tenant, session_id)
         if session is None or not self._theirs(by, session):
-            raise NotFound(f"there is no session {session_id!r} of yours")
+            text = f"there is no session {session_id!r} of yours"
+            raise NotFound(f"{text}; 'holdfast sessions list' lists them")
         return session
 
 

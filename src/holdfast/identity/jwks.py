@@ -18,6 +18,7 @@ from joserfc.jwk import ECKey, JWKRegistry, Key, OKPKey, RSAKey
 from holdfast.model.defaults import JWKS_DEADLINE_S, JWKS_REFRESH_S, JWKS_STALE_S, JWKS_UNKNOWN_S
 from holdfast.model.errors import HoldfastError
 from holdfast.model.strict_json import Limits, ParseError, parse
+from holdfast.model.timeout import timeout
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +111,7 @@ class Jwks:
 
     async def _look(self, fetch: Fetch) -> bool:
         try:
-            async with asyncio.timeout(JWKS_DEADLINE_S):
+            async with timeout(JWKS_DEADLINE_S):
                 document = await fetch(self._url or await self._discovered(fetch))
             keys = tuple(self._usable(document))
         except (OSError, TimeoutError, HoldfastError, ParseError) as error:

@@ -149,7 +149,9 @@ class AdmissionError(HoldfastError):
     def __init__(self, tool: str, reasons: Iterable[str]) -> None:
         self.tool = tool
         self.reasons = tuple(reasons)
-        super().__init__(f"tool {tool!r} is not admitted: " + "; ".join(self.reasons))
+        named = ", ".join(map(repr, tool.split(", ")))
+        word = "tools {} are" if ", " in tool else "tool {} is"
+        super().__init__(f"{word.format(named)} not admitted: " + "; ".join(self.reasons))
 
 
 class TooManyAsks(HoldfastError):

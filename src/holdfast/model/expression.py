@@ -18,6 +18,10 @@ MAX_SOURCE = 2048
 MAX_NESTING = 24
 MAX_STEPS = 250_000
 """Of loops inside loops; about half a second."""
+_PARSING = re.compile(
+    r"<input>:(?P<line>\d+):(?P<column>\d+): (?:Syntax error: )?(?P<said>.*?)(?: expecting .*)?$",
+    re.MULTILINE,
+)
 _MACROS = frozenset({"all", "exists", "exists_one", "map", "filter"})
 _OPENING = re.compile(rf"\.\s*(?:{'|'.join(sorted(_MACROS))})\s*\(|[()]")
 _LITERAL = re.compile(r"""\"(?:[^"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'""")
@@ -61,7 +65,7 @@ class Expression:
         try:
             self._program = _cel.compile(source)
         except Exception as error:
-            raise ExpressionError(f"expression {source!r} does not compile: {_first_line(error)}") from error
+            raise ExpressionError(f"expression {source!r} does not compile: {_fault(error)}") from error
         unknown = {name for name in self._program.variables() if name not in names} - _bound(source)
         if unknown:
             raise ExpressionError(
@@ -164,6 +168,16 @@ def _bound(source: str) -> set[str]:
             if name.isidentifier():
                 names.add(name)
     return names
+
+
+def _fault(error: Exception) -> str:
+    """Where it goes wrong and what is there; not the grammar's list of all that might have been."""
+    found = _PARSING.search(str(error))
+    if found is None:
+        return _first_line(error)
+    said = found["said"].replace("mismatched input '<EOF>'", "something is missing")
+    line = "" if found["line"] == "1" else f" of line {found['line']}"
+    return f"at character {found['column']}{line}: {said}" + (" at the end" if said != found["said"] else "")
 
 
 def _first_line(error: Exception) -> str:

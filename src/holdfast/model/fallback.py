@@ -41,6 +41,8 @@ class Standing:
     """To be answered with what the first tool said once."""
     escalated: bool = False
     """To be answered by a person: none of the tools could."""
+    asked: str = ""
+    """The fingerprint of what the first tool was asked: not all of it may be said to this one."""
 
     @property
     def confidence(self) -> float:
@@ -57,14 +59,20 @@ class Standing:
             "tried": [one.told() for one in self.tried],
         }
 
+    def kept(self) -> dict[str, Any] | None:
+        """For the ledger."""
+        said = self.told()
+        return None if said is None else said | {"asked": self.asked}
+
     @classmethod
     def read(cls, said: dict[str, Any]) -> "Standing":
-        """From what `told` wrote."""
+        """From what `kept` wrote."""
         return cls(
             capability=said["capability"],
             level=said["level"],
             decrement=said["confidence_decrement"],
             tried=tuple(_tried(one) for one in said["tried"]),
+            asked=said.get("asked", ""),
         )
 
 

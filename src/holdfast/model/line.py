@@ -20,12 +20,13 @@ class _Place:
     wanted: tuple[Locked, ...]
     left: "asyncio.Future[None]"
 
-    def is_behind(self, other: "_Place") -> bool:
-        return self.tenant == other.tenant and any(
-            one.name == two.name or (one.kind == two.kind and (one.whole or two.whole))
-            for one in self.wanted
-            for two in other.wanted
-        )
+
+def _overlap(tenant: str, wanted: tuple[Locked, ...], other: _Place) -> bool:
+    return tenant == other.tenant and any(
+        one.name == two.name or (one.kind == two.kind and (one.whole or two.whole))
+        for one in wanted
+        for two in other.wanted
+    )
 
 
 @dataclass(slots=True)
@@ -39,6 +40,12 @@ class Line:
             left = asyncio.get_running_loop().create_future()
             self._places[who] = _Place(tenant, lock.resources, left)
         return self._ahead(who) is None
+
+    def has_before(self, who: str, tenant: str, lock: Lock) -> bool:
+        """Whether others wait for what somebody wants who has just come: they were first."""
+        if who in self._places:
+            return False
+        return any(_overlap(tenant, lock.resources, place) for place in self._places.values())
 
     async def stand(self, who: str, until: Until, seconds: float) -> bool:
         """Whether it is their turn within that time."""
@@ -62,6 +69,6 @@ class Line:
         for name, other in self._places.items():
             if name == who:
                 break
-            if place.is_behind(other):
+            if _overlap(place.tenant, place.wanted, other):
                 found = other
         return found

@@ -91,6 +91,8 @@ class AnswerFor:
     """No other tool of the capability has done anything under this key, and none will from now on (EXE-4)."""
 
     capability: str
+    tools: tuple[str, ...] = ()
+    """All of them."""
 
 
 @dataclass(frozen=True, slots=True)

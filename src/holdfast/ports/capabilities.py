@@ -1,5 +1,6 @@
 """Which tool of a capability answers for a key?"""
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 
@@ -19,10 +20,11 @@ class Capabilities(Protocol):
         """The one that answers; None where nobody claimed anything under this key yet."""
         ...
 
-    async def move(self, place: Place, tool: str, to: str) -> str:
+    async def move(self, place: Place, tool: str, to: str, tools: Sequence[str] = ()) -> str:
         """Let `to` answer from now on instead of `tool`, if the ledger says that nothing was done there.
 
         The one that answers after that: where it is not `to`, somebody else moved it, or there is an effect,
-        or there may be one.
+        or there may be one. Where nobody was said to answer yet, one of `tools` that has done something does:
+        it may have been called before the configuration named them together.
         """
         ...

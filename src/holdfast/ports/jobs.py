@@ -30,6 +30,12 @@ class Jobs(Protocol):
         """It was asked after and goes on; sooner than `next_at` where there was news meanwhile."""
         ...
 
+    async def hurry(self, tenant: str, call_id: str, every_s: float) -> bool:
+        """Somebody wants to know now: it is time to ask, or will be `every_s` after the last time, however
+        many want it. Pauses begin anew from there. False where that changes nothing.
+        """
+        ...
+
     async def cancel(self, tenant: str, call_id: str, why: str, give_up_at: float) -> bool:
         """It is to be cancelled, from now on; False where it is already, or has ended."""
         ...
@@ -46,6 +52,10 @@ class Following(Protocol):
 
     async def wait(self, operation: Operation, seconds: float, peer: Peer | None) -> Operation:
         """The operation once its job has ended, or as it is when time is up; `peer` hears how far it is."""
+        ...
+
+    async def submitted(self, word: str | None) -> None:
+        """A job is written down whose upstream may call back with this word, and may have done so already."""
         ...
 
     async def told(self, operation: Operation) -> Observation:

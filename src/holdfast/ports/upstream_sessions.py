@@ -24,7 +24,10 @@ class UpstreamSessions(Protocol):
         ...
 
     async def going_on(self, limit: int) -> Sequence[UpstreamSession]:
-        """Those that are not over, of every tenant, longest untouched first."""
+        """Those that may have to be ended or followed now, of every tenant, longest untouched first.
+
+        Not those that are open and not left alone yet, unless they end with a process.
+        """
         ...
 
     async def lines(self, tenant: str, session_id: str) -> Sequence[SessionLine]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from holdfast.model.approval import Answer
 from holdfast.model.errors import Code
 from holdfast.model.limits import Amount, exhausted
+from holdfast.model.messages import CHANGING
 from holdfast.model.stage import AnswerFor, PolicyVersion, ReserveBudget, Stage, TakeRate, UseGrant
 from holdfast.model.upstream_session import Why
 from holdfast.ports import Conflicting, Denied, Outdated, Relabelled
@@ -59,8 +60,7 @@ def outdated(staged: Sequence[tuple[str, Stage]], promoted: str | None) -> Outda
 
 
 def conflicting(gate: str, call_id: str, nonce: str) -> Conflicting:
-    text = "another call is changing the same; look what it is like now, then call again"
-    return Conflicting(gate, Code.CONFLICT, text, 1_000, call_id, nonce)
+    return Conflicting(gate, Code.CONFLICT, CHANGING, 1_000, call_id, nonce)
 
 
 def relabelled(gate: str) -> Relabelled:

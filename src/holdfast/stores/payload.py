@@ -24,7 +24,7 @@ def payload(call: Call) -> bytes:
             "plan_token": proposal.plan_token,
             "environment": proposal.environment,
             **({"redact": redact} if redact else _NOTHING),
-            **(_NOTHING if proposal.fallback is None else {"fallback": proposal.fallback.told()}),
+            **(_NOTHING if proposal.fallback is None else {"fallback": proposal.fallback.kept()}),
         }
     )
 

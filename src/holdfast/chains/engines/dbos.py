@@ -4,13 +4,14 @@ DBOS is given tenant, run and round, and keeps nothing else: what a run knows is
 is one for each process, so its workflow is a function of this module; what it drives is set when it starts. A
 process works under the name of a slot. What a dead one left under its slot is taken over by whoever sees
 that its lease is over. Where DBOS lost a run all the same, housekeeping finds that nobody drives it and
-enqueues it again: a run never depends on what DBOS remembers.
+enqueues it again; where DBOS does not answer, as for a while after its database was away, it is driven here
+without it. A run never depends on what DBOS remembers: of two that drive it, the later one counts.
 """
 
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -18,7 +19,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from holdfast.chains.engine import Drive, Interrupted
+from holdfast.model import defaults
 from holdfast.model.errors import ConfigError, StoreError
+from holdfast.model.timeout import timeout
 
 log = logging.getLogger(__name__)
 
@@ -40,11 +43,13 @@ FORGET_AT_ONCE = 500
 housekeeping."""
 MOST_BREAKS = 16
 """Of one round: what breaks more often before it has begun is not tried for ever."""
+MOST_TRIES = 2 * MOST_BREAKS
+"""Of one round, with those that a lost database cut short before they were at work: they broke nothing."""
 ALIVE = ("ENQUEUED", "PENDING", "DELAYED")
 
 _driving: Drive | None = None
-_active: "dict[asyncio.Task[Any], tuple[str, str]]" = {}
-"""What is under way here, and of which run."""
+_active: "dict[asyncio.Task[Any], str]" = {}
+"""The workflows that are under way here, and what is driven here without one."""
 _room = asyncio.Semaphore(AT_ONCE)
 
 
@@ -85,6 +90,7 @@ class DbosEngine:
         self._workflow: Any = None
         self._slot = ""
         self._turn = 0
+        self._silent_until = 0.0
 
     async def start(self, drive: Drive) -> None:
         global _driving, _room
@@ -113,37 +119,54 @@ class DbosEngine:
         self._dbos = dbos
 
     async def enqueue(self, tenant: str, run_id: str, number: int) -> None:
-        names = [f"{tenant}/{run_id}/{number}:{times}" for times in range(MOST_BREAKS)]
-        found = await self._found(workflow_ids=names)
-        if await self._is_driven([one for one in found if one.status in ALIVE], tenant, run_id):
+        if _is_active(f"{tenant}/{run_id}/{number}:"):
             return
-        if len(found) == MOST_BREAKS:
+        try:
+            await self._enqueue(tenant, run_id, number)
+        except StoreError as error:
+            log.warning("run %s is driven here, whatever the engine makes of it: %s", run_id, error)
+            _drive_alone(tenant, run_id, number)
+
+    async def _enqueue(self, tenant: str, run_id: str, number: int) -> None:
+        names = [f"{tenant}/{run_id}/{number}:{times}" for times in range(MOST_TRIES)]
+        found = await self._found(workflow_ids=names)
+        begun = [one for one in found if one.status in ALIVE]
+        if await self._is_driven(begun):
+            return
+        if len(found) - len(begun) >= MOST_BREAKS or len(found) == MOST_TRIES:
             log.error(
                 "run %s broke %d times before it began; it is left alone for a day", run_id, MOST_BREAKS
             )
             return
         # Two that ask at the same time ask for the same.
+        dbos = self._dbos.DBOS
         with self._dbos.SetWorkflowID(names[len(found)]):
             if len(_active) < AT_ONCE:  # at once and here, rather than when somebody looks
-                await _answer(self._dbos.DBOS.start_workflow_async(self._workflow, tenant, run_id))
+                await self._answer(dbos.start_workflow_async, self._workflow, tenant, run_id)
             else:
-                await _answer(self._dbos.DBOS.enqueue_workflow_async(QUEUE, self._workflow, tenant, run_id))
+                await self._answer(dbos.enqueue_workflow_async, QUEUE, self._workflow, tenant, run_id)
 
     async def drives(self, tenant: str, run_id: str) -> bool:
-        found = await self._found(workflow_id_prefix=f"{tenant}/{run_id}/", status=list(ALIVE))
-        return await self._is_driven(found, tenant, run_id)
+        name = f"{tenant}/{run_id}/"
+        if _is_active(name):
+            return True
+        try:
+            return await self._is_driven(await self._found(workflow_id_prefix=name, status=list(ALIVE)))
+        except StoreError as error:
+            log.warning("it is not known whether run %s is driven elsewhere: %s", run_id, error)
+            return False
 
-    async def _is_driven(self, found: list[Any], tenant: str, run_id: str) -> bool:
-        """Whether one of these workflows is at work, or will be.
+    async def _is_driven(self, found: list[Any]) -> bool:
+        """Whether one of these workflows, none of which is at work here, is at work elsewhere, or will be.
 
         DBOS says of one that it is begun before it begins it, and may be cut short between the two: of those
-        in this process it is known better.
+        in this process it is known better. And it looks into its queue less and less often while its database
+        is away: what waits there for long though there is room here is not waited for.
         """
-        if any(one.status != "PENDING" for one in found):
+        queued = [one for one in found if one.status != "PENDING"]
+        if queued and (len(_active) >= AT_ONCE or not all(map(_is_late, queued))):
             return True
-        if (tenant, run_id) in _active.values():
-            return True
-        elsewhere = [one.executor_id for one in found if one.executor_id != self._slot]
+        elsewhere = {one.executor_id for one in found if one.status == "PENDING"} - {self._slot}
         known = await self._slots.all() if elsewhere else frozenset()
         return not known.isdisjoint(elsewhere)
 
@@ -152,7 +175,7 @@ class DbosEngine:
             log.warning("this process was silent for longer than its lease; others took its runs over")
         for slot in await self._slots.dead():
             log.warning("a process that drove chains as %s is gone; its runs are taken over", slot)
-            await _answer(asyncio.to_thread(self._dbos.DBOS._recover_pending_workflows, [slot]))
+            await self._answer(asyncio.to_thread, self._dbos.DBOS._recover_pending_workflows, [slot])
             await self._slots.taken_over(slot)
         if self._turn % FORGET_EVERY == 0:
             await self._forget()
@@ -179,7 +202,7 @@ class DbosEngine:
 
     async def _found(self, **asked: Any) -> list[Any]:
         bare = {"load_input": False, "load_output": False}
-        found: list[Any] = await _answer(self._dbos.DBOS.list_workflows_async(**asked, **bare))
+        found: list[Any] = await self._answer(self._dbos.DBOS.list_workflows_async, **asked, **bare)
         return found
 
     async def _forget(self) -> None:
@@ -189,23 +212,52 @@ class DbosEngine:
             limit=FORGET_AT_ONCE,
         )
         if old:
-            await _answer(self._dbos.DBOS.delete_workflows_async([one.workflow_id for one in old]))
+            await self._answer(self._dbos.DBOS.delete_workflows_async, [one.workflow_id for one in old])
+
+    async def _answer(self, asked: Callable[..., Awaitable[Any]], *given: Any, **named: Any) -> Any:
+        """DBOS waits for a database that is away, for as long as it takes; whoever asks here does not, and
+        whoever asks next does not even begin to.
+        """
+        now = asyncio.get_running_loop().time
+        if now() < self._silent_until:
+            raise StoreError("the engine of chains did not answer a moment ago")
+        try:
+            async with timeout(ANSWER_S):
+                return await asked(*given, **named)
+        except Exception as error:
+            if isinstance(error, TimeoutError):
+                self._silent_until = now() + ANSWER_S
+            raise StoreError(f"the engine of chains did not answer: {type(error).__name__}") from error
 
 
-async def _answer(asked: Awaitable[Any]) -> Any:
-    """DBOS waits for a database that is away, for as long as it takes; whoever asks here does not."""
-    try:
-        async with asyncio.timeout(ANSWER_S):
-            return await asked
-    except Exception as error:
-        raise StoreError(f"the engine of chains did not answer: {type(error).__name__}") from error
+def _is_active(beginning: str) -> bool:
+    return any(name.startswith(beginning) for name in _active.values())
+
+
+def _is_late(queued: Any) -> bool:
+    since = datetime.now(UTC).timestamp() - (queued.updated_at or 0) / 1000
+    return since > defaults.CHAIN_LEASE_S
 
 
 async def _drive(tenant: str, run_id: str) -> None:
     """The workflow: it has no steps of its own, so whoever takes it over begins it anew."""
+    name = str(_imported().DBOS.workflow_id)
+    if not _is_active(name.rpartition(":")[0] + ":"):  # else it was in the queue for too long
+        await _driven(name, tenant, run_id)
+
+
+def _drive_alone(tenant: str, run_id: str, number: int) -> None:
+    name = f"{tenant}/{run_id}/{number}:alone"
+    task = asyncio.create_task(_driven(name, tenant, run_id), name=f"holdfast-run-{run_id}")
+    _active[task] = name
+    task.add_done_callback(lambda it: _active.pop(it, None))
+    task.add_done_callback(lambda it: it.cancelled() or it.exception())  # it was told
+
+
+async def _driven(name: str, tenant: str, run_id: str) -> None:
     task = asyncio.current_task()
-    assert task is not None  # noqa: S101 - a workflow is one
-    _active[task] = tenant, run_id
+    assert task is not None  # noqa: S101 - whatever runs here is one
+    _active[task] = name
     try:
         async with _room:
             if _driving is None:
@@ -217,7 +269,7 @@ async def _drive(tenant: str, run_id: str) -> None:
         log.exception("run %s broke; it goes on when it is taken up again", run_id)
         raise
     finally:
-        del _active[task]
+        _active.pop(task, None)
 
 
 def _imported() -> Any:

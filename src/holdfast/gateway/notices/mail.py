@@ -22,6 +22,7 @@ from holdfast.model import defaults
 from holdfast.model.errors import NoEffect
 from holdfast.model.people import Notice
 from holdfast.model.quoted import visible
+from holdfast.model.timeout import timeout
 
 if TYPE_CHECKING:
     from holdfast.upstreams.http.guard import Guard
@@ -44,7 +45,7 @@ class Mail:
 
         mail = letter(notice, self._settings.sender, others, closed_until)
         try:
-            async with asyncio.timeout(defaults.MAIL_SEND_S):
+            async with timeout(defaults.MAIL_SEND_S):
                 password = None if self._password is None else await self._password.read()
                 line = await self._guard.dial(self._settings.host, self._settings.where, "a mail")
                 await self._spoken(line, mail, password)

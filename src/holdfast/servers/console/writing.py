@@ -35,6 +35,7 @@ def _environment() -> Environment:
         "clock": clock,
         "time_of_day": time_of_day,
         "ago": ago,
+        "epoch": epoch,
         "pretty": pretty,
         "visible": shown,
         "duration": duration,
@@ -50,6 +51,11 @@ def asset(name: str) -> str:
     """Where an asset is; another one when its content is."""
     content = files("holdfast.servers.console").joinpath("assets", name).read_bytes()
     return f"/assets/{sha256(content).hexdigest()[:12]}/{name}"
+
+
+def epoch(at: str) -> float:
+    """A moment as an observation writes it."""
+    return datetime.fromisoformat(at).timestamp()
 
 
 def iso(at: float) -> str:

@@ -5,7 +5,6 @@ can ask, and the operator trusts that this client shows what it is asked to a pe
 readable answer, has it approved elsewhere, and calls again.
 """
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from holdfast.model import defaults
 from holdfast.model.approval import Answer, Approval
 from holdfast.model.errors import HoldfastError
 from holdfast.model.peer import Unanswerable
+from holdfast.model.timeout import timeout
 from holdfast.servers.mcp.peer import LegacyClient, can_answer
 from holdfast.servers.mcp.running import ASKS, Propose, Question, Ran, came_back, run
 from holdfast.servers.mcp.state import State, sealed
@@ -50,7 +50,7 @@ async def asked(
     client = LegacyClient(exchange)
     exchange.delivery.awaits(client.leave)
     try:
-        async with asyncio.timeout(defaults.ASK_S):
+        async with timeout(defaults.ASK_S):
             said = await client.ask(ELICIT, _dialogue(question))
     except (Unanswerable, TimeoutError):
         return ran

@@ -15,6 +15,7 @@ from holdfast.stores.backup.rows import Table, table
 from holdfast.stores.backup.snapshot import Row, Snapshot
 from holdfast.stores.backup.standing import take_standing
 from holdfast.stores.backup.tail import head, take_tail
+from holdfast.stores.backup.upstream_sessions import take_lines, take_sessions
 from holdfast.stores.sql.engine import Reader, Transaction, Writer
 from holdfast.stores.sql.sequencer import Tree
 
@@ -87,6 +88,8 @@ class Merge:
             )
         self._merged.operations, self._merged.unknown = taken
         await self._each("job", _add)  # what goes on at an upstream is followed here from now on
+        await self._each("upstream_session", take_sessions)
+        await self._each("upstream_session_line", take_lines)
         self._merged.approvals = sum(await self._each("approval", approvals))
         await self._each("vote", _add)
         await self._reservations()

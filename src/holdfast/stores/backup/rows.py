@@ -9,6 +9,8 @@ from holdfast.stores.sql.engine import Transaction
 KEYS = {
     "operation": ("tenant", "principal", "tool", "key"),
     "job": ("tenant", "call_id"),
+    "upstream_session": ("tenant", "id"),
+    "upstream_session_line": ("tenant", "session", "number"),
     "approval": ("tenant", "id"),
     "vote": ("tenant", "approval_id", "person"),
     "rate": ("tenant", "bucket"),

@@ -1,5 +1,7 @@
 """Which tool of a capability answers for a key, in memory?"""
 
+from collections.abc import Sequence
+
 from holdfast.model.operation import OperationRef
 from holdfast.model.stage import AnswerFor
 from holdfast.model.vocabulary import State
@@ -18,8 +20,9 @@ class MemoryCapabilities:
     async def tool(self, place: Place) -> str | None:
         return self._shelf.capabilities.get(place)
 
-    async def move(self, place: Place, tool: str, to: str) -> str:
-        in_force = self._shelf.capabilities.setdefault(place, tool)
+    async def move(self, place: Place, tool: str, to: str, tools: Sequence[str] = ()) -> str:
+        in_force = _in_force(self._shelf, place, tool, tools)
+        self._shelf.capabilities[place] = in_force
         if in_force != tool or _state(self._shelf, place, tool) not in FREE:
             return in_force
         self._shelf.capabilities[place] = to
@@ -30,7 +33,7 @@ def refusal(shelf: Shelf, gate: str, stage: AnswerFor, ref: OperationRef | None)
     if ref is None:
         return None  # a read: many answers do no harm
     place = _place(stage, ref)
-    in_force = shelf.capabilities.get(place, ref.tool)
+    in_force = _in_force(shelf, place, ref.tool, stage.tools)
     free = in_force == ref.tool or _state(shelf, place, in_force) in UNDONE
     return None if free else elsewhere(gate, stage)
 
@@ -38,6 +41,14 @@ def refusal(shelf: Shelf, gate: str, stage: AnswerFor, ref: OperationRef | None)
 def take(shelf: Shelf, stage: AnswerFor, ref: OperationRef | None) -> None:
     if ref is not None:
         shelf.capabilities[_place(stage, ref)] = ref.tool
+
+
+def _in_force(shelf: Shelf, place: Place, tool: str, tools: Sequence[str]) -> str:
+    """Where nobody was said to answer yet, who was called under this key, else `tool`."""
+    if (found := shelf.capabilities.get(place)) is not None:
+        return found
+    acted = (one for one in tools if one != tool and _state(shelf, place, one) not in UNDONE)
+    return next(acted, tool)
 
 
 def _place(stage: AnswerFor, ref: OperationRef) -> Place:

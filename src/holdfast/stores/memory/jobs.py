@@ -39,7 +39,16 @@ class MemoryJobs:
         if now is None:
             return False
         then = next_at if now.next_at == job.next_at else now.next_at
-        self._put(replace(now, progress=progress, ends_at=ends_at, next_at=then, taken=("", 0.0)))
+        known = replace(now, progress=progress, ends_at=ends_at, looked_at=self._clock.now())
+        self._put(replace(known, next_at=then, taken=("", 0.0)))
+        return True
+
+    async def hurry(self, tenant: str, call_id: str, every_s: float) -> bool:
+        job = await self.get(tenant, call_id)
+        at = None if job is None else job.due(self._clock.now(), every_s)
+        if job is None or at is None:
+            return False
+        self._put(replace(job, next_at=at, polls=0))
         return True
 
     async def cancel(self, tenant: str, call_id: str, why: str, give_up_at: float) -> bool:
@@ -51,26 +60,25 @@ class MemoryJobs:
         return True
 
     async def end(self, job: Submitted) -> None:
-        if (now := self._mine(job)) is not None:
-            self._put(replace(now, state=JobState.ENDED, taken=("", 0.0)))
+        if self._mine(job) is not None:
+            del self._shelf.jobs[job.tenant, job.call_id]
 
     async def news(self, token: str) -> bool:
         found = [job for job, known in self._shelf.jobs.values() if known == token]
-        going = [job for job in found if job.state is not JobState.ENDED]
-        for job in going:
+        for job in found:
             self._put(replace(job, next_at=min(job.next_at, self._clock.now())))
-        return bool(going)
+        return bool(found)
 
     def _open(self) -> list[Submitted]:
-        return [job for job, _ in self._shelf.jobs.values() if job.state is not JobState.ENDED]
+        return [job for job, _ in self._shelf.jobs.values()]
 
     def _is_free(self, job: Submitted, now: float) -> bool:
         by, until = job.taken
         return not by or until <= now or not self._workers.alive(by)
 
     def _mine(self, job: Submitted) -> Submitted | None:
-        now, _ = self._shelf.jobs[job.tenant, job.call_id]
-        return now if now.taken == job.taken and now.state is not JobState.ENDED else None
+        now, _ = self._shelf.jobs.get((job.tenant, job.call_id), (None, ""))
+        return now if now is not None and now.taken == job.taken else None
 
     def _put(self, job: Submitted) -> None:
         place = (job.tenant, job.call_id)

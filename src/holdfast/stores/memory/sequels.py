@@ -12,7 +12,7 @@ from holdfast.stores.memory.shelf import Shelf
 def write(shelf: Shelf, sequel: Sequel, ref: OperationRef, call_id: str, worker: str, at: float) -> None:
     match sequel:
         case NewJob():
-            shelf.jobs[ref.tenant, call_id] = (_job(sequel, ref.tenant, call_id), sequel.token)
+            shelf.jobs[ref.tenant, call_id] = (_job(sequel, ref.tenant, call_id, at), sequel.token)
         case SessionBegun():
             upstream_sessions.begun(shelf, sequel, ref, call_id, worker, at)
         case SessionWorked():
@@ -21,7 +21,7 @@ def write(shelf: Shelf, sequel: Sequel, ref: OperationRef, call_id: str, worker:
             upstream_sessions.moved(shelf, sequel, ref.tenant, at)
 
 
-def _job(sequel: NewJob, tenant: str, call_id: str) -> Submitted:
+def _job(sequel: NewJob, tenant: str, call_id: str, at: float) -> Submitted:
     said = orjson.loads(sequel.body)
     return Submitted(
         tenant=tenant,
@@ -35,4 +35,5 @@ def _job(sequel: NewJob, tenant: str, call_id: str) -> Submitted:
         next_at=sequel.next_at,
         give_up_at=sequel.give_up_at,
         why="",
+        looked_at=at,
     )

@@ -44,8 +44,10 @@ class MemoryUpstreamSessions:
         return sorted(theirs, key=lambda one: (one.created_at, one.id), reverse=True)[:limit]
 
     async def going_on(self, limit: int) -> Sequence[UpstreamSession]:
-        found = [self._seen(kept) for kept in self._shelf.upstream_sessions.values()]
-        return sorted((one for one in found if not one.state.over), key=lambda one: one.touched_at)[:limit]
+        found, now = [self._seen(kept) for kept in self._shelf.upstream_sessions.values()], self._clock.now()
+        going = [one for one in found if not one.state.over and not _is_left_alone(one, now)]
+        unknown = SessionState.UNKNOWN
+        return sorted(going, key=lambda one: (one.state is unknown, one.touched_at))[:limit]
 
     async def lines(self, tenant: str, session_id: str) -> Sequence[SessionLine]:
         kept = self._shelf.upstream_sessions.get((tenant, session_id))
@@ -179,3 +181,9 @@ def _take_back(shelf: Shelf, kept: Kept, at: float) -> None:
         body = act_body(at, "settle", "session", **said, nonce=entry.operation.nonce)
         shelf.record(tenant, call_id, "settle", at, body)
     kept.lines = [replace(line, arguments=None, result=None, compensation=None) for line in kept.lines]
+
+
+def _is_left_alone(session: UpstreamSession, now: float) -> bool:
+    """Open, and neither idle nor bound to a process nor in doubt."""
+    open_here = session.state is SessionState.OPEN and session.home == "anywhere"
+    return open_here and session.idle_at > now and session.at_work_state is not State.UNKNOWN

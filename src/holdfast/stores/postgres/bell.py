@@ -16,6 +16,7 @@ import asyncpg
 
 from holdfast.model.errors import StoreError
 from holdfast.model.operation import Operation, OperationRef
+from holdfast.model.timeout import timeout
 from holdfast.stores.boot import elapsed
 from holdfast.stores.postgres import roll
 from holdfast.stores.postgres.clock import DatabaseClock
@@ -81,7 +82,7 @@ class Bell:
                 await self._beating
         if self._connection is not None:
             with suppress(asyncpg.PostgresError, *LOST):
-                async with asyncio.timeout(RING_S), self._turn:
+                async with timeout(RING_S), self._turn:
                     await self._connection.execute(roll.LEAVE, self._roll.id)
             await hang_up(self._connection)
 
@@ -117,7 +118,7 @@ class Bell:
     async def _ring(self, what: str) -> None:
         self._ringing += 1
         try:
-            async with asyncio.timeout(RING_S), self._turn:
+            async with timeout(RING_S), self._turn:
                 if self._connection is not None:  # else whoever waits looks again by and by
                     await self._connection.execute("SELECT pg_notify($1, $2)", CHANNEL, what)
         except (asyncpg.PostgresError, *LOST) as error:
@@ -157,7 +158,8 @@ class Bell:
     async def _keep_beating(self) -> None:
         while True:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._hurry.wait(), self._roll.heartbeat_s if self._well else HURRY_S)
+                async with timeout(self._roll.heartbeat_s if self._well else HURRY_S):
+                    await self._hurry.wait()
             try:
                 await self._beat()
             except (asyncpg.PostgresError, StoreError, *LOST) as error:
@@ -181,7 +183,7 @@ class Bell:
         self._next = asyncio.get_running_loop().create_future()
 
     async def _tell_and_look(self) -> None:
-        async with asyncio.timeout(BEAT_S), self._turn:
+        async with timeout(BEAT_S), self._turn:
             connection = await self._registered()
             if self._clock is not None:
                 await self._clock.measure(connection)

@@ -15,6 +15,7 @@ from typing import Any
 import asyncpg
 
 from holdfast.model.errors import HoldfastError, StoreError
+from holdfast.model.timeout import timeout
 from holdfast.records.chain import GENESIS, Chain, Record
 from holdfast.stores.boot import elapsed
 from holdfast.stores.postgres.batch import STATEMENT, Part, bound
@@ -109,7 +110,7 @@ class Lane:
         """Whether all were written and answered; else none was."""
         parts = [job.part for job in jobs if job.part is not None]
         patience = max(jobs, key=_time_left).patience
-        async with asyncio.timeout(max(patience.left, 0.1)):
+        async with timeout(max(patience.left, 0.1)):
             connection = await self._connected(patience)
             if not await self._take(connection, jobs[0], parts):
                 return False
@@ -130,7 +131,7 @@ class Lane:
         tries, patience = 0, job.patience
         while True:
             try:
-                async with asyncio.timeout(max(patience.left, 0.1)):
+                async with timeout(max(patience.left, 0.1)):
                     connection = await self._connected(patience)
                     for doubt in doubts:
                         if await self._happened(connection, doubt):

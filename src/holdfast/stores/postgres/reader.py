@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import asyncpg
 
 from holdfast.model.errors import StoreError
+from holdfast.model.timeout import timeout
 from holdfast.stores.postgres.connection import (
     AWAY_S,
     CONNECT_S,
@@ -107,7 +108,7 @@ class PostgresReader:
     async def _try(self, patience: Patience, tenant: str, statement: str, values: Values) -> list[Row]:
         if self._closed:
             raise StoreError("the store is closed; open it again")
-        async with asyncio.timeout(max(patience.left, 0.05)), self._turns:
+        async with timeout(max(patience.left, 0.05)), self._turns:
             seat = self._take(tenant)
             try:
                 connection = await self._seated(seat, tenant, patience)

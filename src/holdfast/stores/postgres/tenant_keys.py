@@ -4,13 +4,13 @@ Sealing cannot wait for an event loop, and a tenant's key is asked for once per 
 asks the server, with a deadline.
 """
 
-import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import asyncpg
 
 from holdfast.model.errors import StoreError
+from holdfast.model.timeout import timeout
 from holdfast.stores.boot import elapsed
 from holdfast.stores.postgres.aside import Loop
 from holdfast.stores.postgres.connection import LOST, Connection, connect, describe, hang_up
@@ -79,7 +79,8 @@ class PostgresTenantKeys:
     async def _guarded(self, work: Coroutine[Any, Any, T]) -> T:
         """After a loss the next question starts with a new connection."""
         try:
-            return await asyncio.wait_for(work, ANSWER_S)
+            async with timeout(ANSWER_S):
+                return await work
         except LOST:
             if self._connection is not None:
                 self._connection.terminate()

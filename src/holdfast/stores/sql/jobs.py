@@ -1,18 +1,23 @@
 """Jobs that go on at their upstream: which are due, and who asks after them."""
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
+from holdfast.model.errors import StoreError
 from holdfast.model.job import JobState, Submitted
 from holdfast.ports import Clock, Secrets
 from holdfast.stores.halted import EVERYWHERE
 from holdfast.stores.sql.engine import Reader, Row, Transaction, Values, Writer
 from holdfast.stores.worker import Workers
 
+log = logging.getLogger(__name__)
+
 _SELECT = """
-SELECT tenant, call_id, state, body, progress, ends_at, polls, next_at, give_up_at, why, taken_by, taken_until
+SELECT tenant, call_id, state, body, progress, ends_at, polls, next_at, give_up_at, why, updated_at, taken_by,
+  taken_until
 FROM job
 """
 GET = _SELECT + "WHERE tenant = ? AND call_id = ?"
@@ -30,6 +35,11 @@ NOTE = """
 UPDATE job SET progress = ?1, ends_at = ?2, next_at = CASE WHEN next_at = ?3 THEN ?4 ELSE next_at END,
   taken_by = '', taken_until = 0, updated_at = ?5
 WHERE tenant = ?6 AND call_id = ?7 AND taken_by = ?8 AND taken_until = ?9 AND state <> 'ENDED'
+"""
+# However many want to know at once, the first of them has moved it.
+HURRY = """
+UPDATE job SET next_at = ?1, polls = 0
+WHERE tenant = ?2 AND call_id = ?3 AND state <> 'ENDED' AND taken_by = '' AND next_at > ?1 AND updated_at = ?4
 """
 CANCEL = """
 UPDATE job SET state = 'CANCELLING', why = ?1, give_up_at = ?2, next_at = ?3, updated_at = ?3
@@ -63,7 +73,18 @@ class SqlJobs:
         if not free:
             return ()
         taken = await self._writer.submit(EVERYWHERE, True, _take, free, self._workers.id, until, now)
-        return [self._read(row) for row in taken]
+        return [job for row in taken if (job := await self._readable(row)) is not None]
+
+    async def _readable(self, row: Row) -> Submitted | None:
+        """None where its tenant was erased, say: nobody else's job waits for that."""
+        try:
+            return self._read(row)
+        except StoreError as error:
+            (tenant, call_id), (by, until), give_up_at = row[:2], row[-2:], row[8]
+            log.warning("the job of call %s cannot be followed: %s", call_id, error)
+            if self._clock.now() >= give_up_at:
+                await self._run(tenant, END, (self._clock.now(), tenant, call_id, by, until))
+            return None
 
     async def soonest(self, now: float, again_at: float) -> float | None:
         [(at,)] = await self._reader.all(EVERYWHERE, SOONEST, (now, again_at))
@@ -74,6 +95,13 @@ class SqlJobs:
     ) -> bool:
         said = (progress, ends_at, job.next_at, next_at, self._clock.now())
         return await self._run(job.tenant, NOTE, (*said, job.tenant, job.call_id, *job.taken))
+
+    async def hurry(self, tenant: str, call_id: str, every_s: float) -> bool:
+        job = await self.get(tenant, call_id)
+        at = None if job is None else job.due(self._clock.now(), every_s)
+        if job is None or at is None:
+            return False
+        return await self._run(tenant, HURRY, (at, tenant, call_id, job.looked_at))
 
     async def cancel(self, tenant: str, call_id: str, why: str, give_up_at: float) -> bool:
         return await self._run(tenant, CANCEL, (why, give_up_at, self._clock.now(), tenant, call_id))
@@ -92,7 +120,7 @@ class SqlJobs:
         return not by or until <= now or not self._workers.alive(by)
 
     def _read(self, row: Row) -> Submitted:
-        tenant, call_id, state, body, progress, ends_at, polls, next_at, give_up_at, why, by, until = row
+        tenant, call_id, state, body, progress, ends_at, polls, next_at, give_up_at, why, at, by, until = row
         said: dict[str, Any] = orjson.loads(self._secrets.unseal(tenant, body))
         return Submitted(
             tenant=tenant,
@@ -105,6 +133,7 @@ class SqlJobs:
             next_at=next_at,
             give_up_at=give_up_at,
             why=why,
+            looked_at=at,
             verify=tuple(said.get("verify", ())),
             taken=(by, until),
         )

@@ -59,6 +59,9 @@ WHERE (tenant, principal, tool, key) IN (
 """
 NEXT_BOOT = "SELECT min(finished_boot_id) FROM operation WHERE payload IS NOT NULL AND finished_boot_id > ?"
 _OVER = tuple([state for state in State if state.settled or state is State.NO_EFFECT])
+FORGET_JOBS = "DELETE FROM job WHERE state = 'ENDED' AND updated_at <= ?"
+JOB_KEPT_S = 3600.0
+"""A job that is over is dropped after this long: the ledger has what came of it."""
 CANCEL_KEPT_S = 3600.0
 """A cancellation nobody could obey any more is dropped after this long."""
 
@@ -225,6 +228,7 @@ async def forget(transaction: Transaction, at: Moment) -> int:
         if boot != at.boot_id:
             there += await transaction.run(FORGET_OTHER_BOOT, (boot, at.wall, FORGET_BATCH))
     await transaction.run("DELETE FROM cancel WHERE at <= ?", (at.wall - CANCEL_KEPT_S,))
+    await transaction.run(FORGET_JOBS, (at.wall - JOB_KEPT_S,))
     await budgets.forget(transaction, at.wall)
     return int(here + there)
 

@@ -21,8 +21,11 @@ ONE = f"{_SESSION} WHERE s.tenant = ? AND s.id = ?"
 NEWEST = f"""
 {_SESSION} WHERE s.tenant = ? AND (? = '' OR s.principal = ?) ORDER BY s.created_at DESC, s.id DESC LIMIT ?
 """
+# Those that nothing but a person may move come last, so that they keep nobody out.
 GOING_ON = f"""
-{_SESSION} WHERE s.state IN ('OPEN', 'COMMITTING', 'ROLLING_BACK', 'UNKNOWN') ORDER BY s.touched_at LIMIT ?
+{_SESSION} WHERE s.state IN ('OPEN', 'COMMITTING', 'ROLLING_BACK', 'UNKNOWN')
+  AND (s.state <> 'OPEN' OR s.worker <> '' OR s.touched_at + s.idle_s <= ? OR o.state = 'unknown')
+ORDER BY CASE s.state WHEN 'UNKNOWN' THEN 1 ELSE 0 END, s.touched_at LIMIT ?
 """
 LINES = """
 SELECT number, call_id, tool, at, body FROM upstream_session_line
@@ -65,7 +68,8 @@ class SqlUpstreamSessions:
         return [self._session(row) for row in found]
 
     async def going_on(self, limit: int) -> Sequence[UpstreamSession]:
-        return [self._session(row) for row in await self._reader.all("*", GOING_ON, (limit,))]
+        found = await self._reader.all("*", GOING_ON, (self._clock.now(), limit))
+        return [self._session(row) for row in found]
 
     async def lines(self, tenant: str, session_id: str) -> Sequence[SessionLine]:
         rows = await self._reader.all(tenant, LINES, (tenant, session_id))

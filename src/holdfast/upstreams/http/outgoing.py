@@ -4,11 +4,11 @@ One connection, one request, one answer with an end. No redirect is followed and
 that goes with a request is ever carried to another origin.
 """
 
-import asyncio
 import ssl
 from collections.abc import Mapping
 
 from holdfast.model.errors import HoldfastError
+from holdfast.model.timeout import timeout
 from holdfast.upstreams.http.address import address
 from holdfast.upstreams.http.errors import Barred, Broken, Unreachable
 from holdfast.upstreams.http.guard import Guard
@@ -77,7 +77,7 @@ class Outgoing:
             raise NotFetched(str(error), sent=False) from None
         pool = Pool(there, self._guard, self._trust, purpose)
         try:
-            async with asyncio.timeout(deadline_s):
+            async with timeout(deadline_s):
                 return await _answered(pool, asked, limit_bytes)
         except TimeoutError:
             raise NotFetched(f"no answer within {deadline_s:g} s", sent=True) from None

@@ -9,6 +9,7 @@ import ssl
 from functools import cache
 
 from holdfast.model import defaults
+from holdfast.model.timeout import timeout
 from holdfast.upstreams.http.address import Address
 from holdfast.upstreams.http.connection import Connection
 from holdfast.upstreams.http.errors import Broken, Unreachable, words
@@ -74,7 +75,7 @@ class Pool:
     async def _connected(self) -> Connection:
         there, loop = self._there, self._loop
         try:
-            async with asyncio.timeout(defaults.CONNECT_S):
+            async with timeout(defaults.CONNECT_S):
                 bound = await self._guard.dial(there.host, there.port, self._purpose)
                 trust = await self._whom() if there.tls else None
                 name = there.host if there.tls else None
@@ -136,7 +137,7 @@ class Pool:
         if self._open:
             self._empty.clear()
             try:
-                async with asyncio.timeout(GOODBYE_S):
+                async with timeout(GOODBYE_S):
                     await self._empty.wait()
             except TimeoutError:
                 pass

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
+from holdfast.model.timeout import timeout
 from holdfast.upstreams.mcp.errors import Unsent
 from holdfast.upstreams.mcp.hidden import Hidden
 from holdfast.upstreams.mcp.lines import Lines
@@ -163,7 +164,7 @@ class Child(asyncio.SubprocessProtocol):
 
     async def _within(self, seconds: float) -> bool:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
+            async with timeout(seconds):
                 await self._exited.wait()
         return self._exited.is_set()
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from holdfast.model import defaults
 from holdfast.model.errors import NoEffect
+from holdfast.model.timeout import timeout
 from holdfast.upstreams.http.response import Response
 from holdfast.upstreams.mcp import negotiate, relay, wire
 from holdfast.upstreams.mcp.answering import Interrupted, answer, messages, plain
@@ -249,7 +250,7 @@ class LegacyHttp:
         await asyncio.gather(*beside, return_exceptions=True)
         if "mcp-session-id" in self._session:
             with contextlib.suppress(Unsent, Lost, Rejected, NoEffect, TimeoutError):
-                async with asyncio.timeout(BYE_S):
+                async with timeout(BYE_S):
                     await self._door.delete(self._session, self.principal)
         return None
 

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Generic, Literal, Protocol, TypeVar
 
+from holdfast.model.timeout import timeout
 from holdfast.upstreams.mcp.backoff import Backoff
 from holdfast.upstreams.mcp.change import Change, Hear
 from holdfast.upstreams.mcp.errors import Unallowed, Unsent
@@ -124,7 +125,7 @@ class Owner(Generic[L]):
 
     async def _opened(self) -> L:
         try:
-            async with asyncio.timeout(self._connect_s):
+            async with timeout(self._connect_s):
                 return await self._connect()
         except TimeoutError:
             self._failed += 1

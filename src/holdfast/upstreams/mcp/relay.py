@@ -11,6 +11,7 @@ from typing import Any
 
 from holdfast.model.mcp import LEVELS
 from holdfast.model.peer import Peer, Unanswerable
+from holdfast.model.timeout import timeout
 from holdfast.upstreams.mcp.errors import METHOD_NOT_FOUND
 from holdfast.upstreams.mcp.exchange import Exchange
 from holdfast.upstreams.mcp.protocol import SUBSCRIPTION_ID_META_KEY
@@ -75,7 +76,7 @@ async def tell(exchange: Exchange, method: str, params: dict[str, Any] | None) -
     if exchange.hidden is not None:
         params = exchange.hidden.purged(params)
     try:
-        async with asyncio.timeout(TELL_S):
+        async with timeout(TELL_S):
             await peer.tell(method, params)
     except TimeoutError:
         exchange.deaf = True  # its answer is worth more than what it does not listen to

@@ -15,6 +15,7 @@ from holdfast.model import defaults
 from holdfast.model.answer import Answer
 from holdfast.model.errors import NoEffect
 from holdfast.model.peer import Peer
+from holdfast.model.timeout import timeout
 from holdfast.ports import Attempt
 from holdfast.upstreams.mcp import listing, rounds
 from holdfast.upstreams.mcp.answers import answered, unfinished
@@ -138,7 +139,7 @@ class McpUpstream:
     async def ready(self, timeout_s: float) -> bool:
         """Wait until it is ready; False when the attempt under way fails, or time is up."""
         try:
-            async with asyncio.timeout(timeout_s):
+            async with timeout(timeout_s):
                 return await self._owner.turn()
         except TimeoutError:
             return False
@@ -237,7 +238,7 @@ class McpUpstream:
     ) -> dict[str, Any]:
         """Any request, in the gateway's own name; raises the errors of `errors`, or TimeoutError."""
         try:
-            async with asyncio.timeout(timeout_s):
+            async with timeout(timeout_s):
                 found = await (await self._owner.usable()).link.request(method, params)
                 return dict(self._hidden.purged(found))
         except _FAILURES as error:
@@ -246,7 +247,7 @@ class McpUpstream:
     async def snapshot(self, timeout_s: float) -> Snapshot:
         """Everything it offers; raises like `request`."""
         try:
-            async with asyncio.timeout(timeout_s):
+            async with timeout(timeout_s):
                 found = await listing.taken((await self._owner.usable()).link)
                 found = listing.without(found, self._hidden)
         except _FAILURES as error:
@@ -256,7 +257,7 @@ class McpUpstream:
 
     async def ping(self, timeout_s: float) -> None:
         """Raises when no answer comes. A program that says nothing at all any more is started again."""
-        async with asyncio.timeout(timeout_s):
+        async with timeout(timeout_s):
             connection = await self._owner.usable()
             await self._probed(connection)
 
@@ -280,7 +281,7 @@ class McpUpstream:
         """Hear of changes to a resource, also after a restart."""
         self._connecting.subscribed.add(uri)
         try:
-            async with asyncio.timeout(defaults.CONNECT_S):
+            async with timeout(defaults.CONNECT_S):
                 connection = await self._owner.usable()
                 await connection.subscribe(uri, frozenset(self._connecting.subscribed))
         except BaseException:
@@ -289,14 +290,14 @@ class McpUpstream:
 
     async def unsubscribe(self, uri: str) -> None:
         self._connecting.subscribed.discard(uri)
-        async with asyncio.timeout(defaults.CONNECT_S):
+        async with timeout(defaults.CONNECT_S):
             connection = await self._owner.usable()
             await connection.unsubscribe(uri, frozenset(self._connecting.subscribed))
 
     async def set_level(self, level: str) -> None:
         """The least a server of the handshake era should log, also after a restart."""
         self._connecting.level = level
-        async with asyncio.timeout(defaults.CONNECT_S):
+        async with timeout(defaults.CONNECT_S):
             await (await self._owner.usable()).set_level(level)
 
     def _changed(self, change: Change) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from holdfast.model import defaults
 from holdfast.model.errors import SecretError
 from holdfast.model.secret import Secret
+from holdfast.model.timeout import timeout
 from holdfast.upstreams.secrets.reading import LONGEST, secret
 
 MOST_BYTES = 4 * LONGEST
@@ -30,7 +31,7 @@ class CommandSecret:
     async def read(self) -> Secret:
         process = await self._started()
         try:
-            async with asyncio.timeout(self._deadline_s):
+            async with timeout(self._deadline_s):
                 raw = await self._printed(process)
                 status = await process.wait()
         except TimeoutError:

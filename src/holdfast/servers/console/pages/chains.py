@@ -40,6 +40,13 @@ KINDS = {
     RunState.COMPENSATION_FAILED: "failed",
     RunState.ABORTED: "failed",
 }
+WAITS = {
+    "approval ": "It waits for an approval",
+    "the job ": "It waits for a job",
+    "the outcome ": "It waits until an outcome is known",
+    "the turn ": "It waits for its turn",
+}
+"""What the headline says of a run that goes on by itself, by what `waits_for` begins with."""
 ENDS = {"commit": "committed", "rollback": "rolled back"}
 _OF_STEP = re.compile(r"of step '([a-z0-9_]+)(?:#\d+)*(?:~commit)?(~undo)?'")
 
@@ -83,7 +90,9 @@ async def told(look: Look, shown: Shown) -> dict[str, Any]:
     await look.gateway.views.fresh()
     found = await look.gateway.views.calls(look.principal, Wanted(task=now.id, limit=MOST_CALLS))
     calls = {row.call_id: row for row in found.rows}
-    failing = next((one for one in shown.lines if one.state is StepState.FAILED), None)
+    failed = [one for one in shown.lines if one.state is StepState.FAILED]
+    # Where branches side by side ended it, why it ended tells of each of them.
+    failing = next((one for one in failed if not now.why or now.why.startswith(f"step {one.name!r}")), None)
     drawn = _graph(shown, found.rows)
     may = look.gateway.chains.choices.may(look.principal, now)
     open_ = open_choices(now, shown.lines) if may else []
@@ -102,6 +111,7 @@ async def told(look: Look, shown: Shown) -> dict[str, Any]:
         "resumes": operates and now.stuck and not open_,
         "abandons": operates and not now.state.over,
         "cancels": now.state is RunState.RUNNING and not now.cancelled_by,
+        "awaited": [on for on in waited_on(now.waits_on) if f"call {on!r}" in now.waits_for],
         "approvals": [on for on in waited_on(now.waits_on) if f"approval {on!r}" in now.waits_for],
     }
 
@@ -109,7 +119,13 @@ async def told(look: Look, shown: Shown) -> dict[str, Any]:
 def _headline(run: Run, choosing: bool) -> str:
     if choosing:
         return "It waits for your choice"
-    return "It waits for a person" if run.stuck else HEADLINES[run.state]
+    if run.stuck:
+        return "It waits for a person"
+    if run.state is RunState.RUNNING:
+        return next(
+            (said for what, said in WAITS.items() if run.waits_for.startswith(what)), HEADLINES[run.state]
+        )
+    return HEADLINES[run.state]
 
 
 def _mark(shown: Shown, calls: Sequence[CallRow]) -> str:
@@ -141,9 +157,7 @@ def _graph(shown: Shown, calls: Sequence[CallRow]) -> Graph | None:
 
 def _states(shown: Shown, calls: Sequence[CallRow]) -> dict[str, str]:
     """Of a step in a loop, what its last round came to."""
-    found = {
-        line.name.partition("#")[0]: line.state.value for line in shown.lines if not line.name.endswith(UNDO)
-    }
+    found = {line.name.partition("#")[0]: line.state.value for line in shown.lines if "~" not in line.name}
     gone = {line.name for line in shown.lines} - {line.name for line in remaining(shown.run, shown.lines)}
     found |= {name.partition("#")[0]: "skipped" for name in gone}
     waits = _OF_STEP.findall(shown.run.waits_for)
@@ -167,7 +181,8 @@ def _undone(shown: Shown) -> dict[str, str]:
     }
     if shown.run.state not in (RunState.COMPENSATING, RunState.COMPENSATION_FAILED):
         return found
-    done = [line for line in shown.lines if line.writes and line.state is StepState.DONE]
+    there = remaining(shown.run, shown.lines)
+    done = [line for line in there if line.writes and line.state is StepState.DONE]
     left = [name for line in reversed(done) if (name := line.name.partition("#")[0]) not in found]
     if left:  # the last one that stands is the one that is being taken back
         found[left[0]] = "failed" if shown.run.state is RunState.COMPENSATION_FAILED else "running"

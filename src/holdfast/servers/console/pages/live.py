@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from holdfast.model.derive import MutationClass
 from holdfast.model.people import Alert
+from holdfast.model.timeout import timeout
 from holdfast.model.view import CallRow, Wanted
 from holdfast.servers.console.asking import FILTERS, PAGE, STATUSES, address, wanted
 from holdfast.servers.console.feed import WINDOW, Heard, feed_of
@@ -130,7 +131,7 @@ async def _rows(look: Look) -> AsyncIterator[bytes]:
 async def _next(heard: Heard) -> list[CallRow]:
     """What came within a moment; nothing, for the stream may have to end."""
     try:
-        async with asyncio.timeout(MOMENT_S):
+        async with timeout(MOMENT_S):
             return await heard.get()
     except TimeoutError:
         return []

@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from holdfast.model.timeout import timeout
 from holdfast.servers.console import session
 from holdfast.servers.console.feed import Heard, feed_of
 from holdfast.servers.console.look import Look
@@ -71,7 +72,7 @@ def _message(look: Look, context: Mapping[str, Any]) -> bytes:
 async def _moment(heard: Heard, run_id: str) -> None:
     """Until a call of the run has moved, or a moment is over."""
     try:
-        async with asyncio.timeout(MOMENT_S):
+        async with timeout(MOMENT_S):
             while not any(row.task == run_id for row in await heard.get()):
                 pass
     except TimeoutError:
