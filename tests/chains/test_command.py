@@ -79,12 +79,15 @@ def test_a_chain_is_run_once_for_a_key_and_shown(place: Path, capsys: pytest.Cap
 @requirement("CHN-5", "NAM-1")
 def test_a_step_that_failed_leads_to_its_call(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (place / "look.yaml").write_text(GOOD)
-    assert run(["chain", "run", "look.yaml", "--args", '{"order_id": "o-9999"}', "--key", "k-1", "--json"]) == 1
+    assert (
+        run(["chain", "run", "look.yaml", "--args", '{"order_id": "o-9999"}', "--key", "k-1", "--json"]) == 1
+    )
     told = said(capsys)
     [step] = told["steps"]
     assert (step["state"], step["tool"]) == ("failed", "shop.get_order")
     assert run(["chain", "show", told["id"]]) == 0
-    assert f"look: holdfast show {step['call_id']}" in capsys.readouterr().out
+    shown = capsys.readouterr().out.replace("python -m holdfast", "holdfast")
+    assert f"look: holdfast show {step['call_id']}" in shown
     assert run(["show", step["call_id"]]) == 0
     assert "shop.get_order" in capsys.readouterr().out
 
@@ -181,7 +184,8 @@ def test_doctor_tells_of_chains_before_it_gives_advice(
     (place / "chains").mkdir()
     (place / "chains" / "look.yaml").write_text(GOOD.replace("shop.order_refunds", "shop.gone"))
     config = place / "holdfast.yaml"
-    config.write_text(config.read_text() + "\nchains: chains\n")
+    advised = "fallbacks: {refunding: {tools: [shop.refund], then: person}}"  # it lacks the tag
+    config.write_text(f"{config.read_text()}\nchains: chains\n{advised}\n")
     run(["doctor", "--json"])
     about = [one["about"] for one in said(capsys)["findings"]]
     assert about.index("chain") < about.index("contract")

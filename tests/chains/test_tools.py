@@ -13,6 +13,7 @@ from holdfast.config import parse
 from holdfast.model.contract import Contract
 from holdfast.model.errors import AdmissionError, Code, ConfigError
 from holdfast.model.observation import Status
+from holdfast.model.run import StepState
 from holdfast.model.vocabulary import Effect, Floor, Undo
 from tests.chains.counter import ANNOUNCE, LOOK, LOST, ORDER, Counter, counter
 from tests.chains.world import do, shop

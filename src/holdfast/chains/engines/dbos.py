@@ -160,8 +160,9 @@ class DbosEngine:
         """Whether one of these workflows, none of which is at work here, is at work elsewhere, or will be.
 
         DBOS says of one that it is begun before it begins it, and may be cut short between the two: of those
-        in this process it is known better. And it looks into its queue less and less often while its database
-        is away: what waits there for long though there is room here is not waited for.
+        in this process it is known better. And it looks into its queue less and less often where processes
+        get into each other's way there, or its database is away (up to two minutes apart): what waits in it
+        for longer than a lease though there is room here is not left to it.
         """
         queued = [one for one in found if one.status != "PENDING"]
         if queued and (len(_active) >= AT_ONCE or not all(map(_is_late, queued))):
