@@ -480,7 +480,7 @@ def test_functions_are_admitted_together() -> None:
 @requirement("CON-2")
 def test_all_functions_that_cannot_be_described_are_named_at_once() -> None:
     spoiled: list[FunctionTool[..., Any]] = [tool(effect=READ)(untyped), tool(effect=READ)(misfit), get_order]
-    with pytest.raises(AdmissionError, match=r"shop\.untyped, shop\.misfit"):
+    with pytest.raises(AdmissionError, match=r"tools 'shop\.untyped', 'shop\.misfit' are"):
         offers("shop", spoiled)
 
 
