@@ -21,6 +21,9 @@ UPDATE chain_slot SET owner = ?, lease_until = ? WHERE tenant = '*' AND slot = ?
 """
 GONE = "DELETE FROM chain_slot WHERE tenant = '*' AND slot = ? AND owner = ?"
 
+KEPT_FOR = 2 / 3
+"""Of the lease: with more than this left of it, it is not renewed."""
+
 
 class SqlSlots:
     """Of one process."""
@@ -29,14 +32,23 @@ class SqlSlots:
         self._writer = writer
         self._clock = clock
         self._worker = worker
+        self._kept_until = 0.0
 
     async def take(self) -> str:
-        await self._writer.submit("*", True, _put, self._worker, self._until)
+        self._kept_until = self._until
+        await self._writer.submit("*", True, _put, self._worker, self._kept_until)
         return self._worker
 
     async def keep(self) -> bool:
         """False where somebody took over meanwhile what was under way here; it is ours again from now on."""
-        return await self._writer.submit("*", False, _keep, self._worker, self._until)
+        if self._kept_until - self._clock.now() > KEPT_FOR * defaults.CHAIN_LEASE_S:
+            return (
+                True  # nobody takes over what is leased: what waits is looked at when something was written
+            )
+        until = self._until
+        ours = await self._writer.submit("*", False, _keep, self._worker, until)
+        self._kept_until = until
+        return ours
 
     async def dead(self) -> list[str]:
         """For us to take over; where we die over it, they are dead again."""
@@ -51,6 +63,7 @@ class SqlSlots:
 
     async def leave(self) -> None:
         """Whatever is left under our name is for the next one to take over, at once."""
+        self._kept_until = 0.0
         await self._writer.submit("*", True, _keep, self._worker, 0.0)
 
     @property
