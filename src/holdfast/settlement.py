@@ -35,7 +35,7 @@ from holdfast.model.tool import InSession, Job, Probe, Tool
 from holdfast.model.upstream_session import SessionState, session_id
 from holdfast.model.verdict import PASS, Refusal, Replay, Verdict
 from holdfast.model.vocabulary import KeySource, Rung, State, Strength
-from holdfast.ports import Ports, Settlement
+from holdfast.ports import Ledger, Ports, Settlement
 
 log = logging.getLogger(__name__)
 
@@ -157,6 +157,14 @@ def _kept(operation: Operation, raw: bytes) -> Observation:
         native=None,
         mutations=(),
     )
+
+
+async def settle_taken_back(operation: Operation, call_id: str, by: str, ledger: Ledger) -> None:
+    """Another call has undone the effect of this one: from now on the ledger says so."""
+    if operation.state is State.COMMITTED:
+        note = f"taken back by call '{call_id}'"
+        said = Settlement(state=State.COMPENSATED, observation=operation.observation, by=by, note=note)
+        await ledger.settle(operation, said)
 
 
 async def settle(operation: Operation, tool: Tool, ports: Ports) -> Operation:

@@ -1,11 +1,12 @@
 """A chain's deadline is divided among its steps, also where they stand in branches and loops."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from holdfast.chains.calls import StepCall
 from holdfast.chains.drive import drive
 from holdfast.model.observation import Observation
 from holdfast.model.run import RunState
@@ -21,12 +22,10 @@ class Timed(GatewayCalls):
         super().__init__(calls._gateway)
         self.given: dict[str, float] = {}
 
-    async def call(
-        self, tool: str, arguments: Mapping[str, Any], *, step: str, deadline_s: float | None, **said: Any
-    ) -> Observation:
-        assert deadline_s is not None
-        self.given[step] = round(deadline_s, 3)
-        return await super().call(tool, arguments, step=step, deadline_s=deadline_s, **said)
+    async def call(self, wanted: StepCall) -> Observation:
+        assert wanted.deadline_s is not None
+        self.given[wanted.step] = round(wanted.deadline_s, 3)
+        return await super().call(wanted)
 
 
 async def given(*steps: dict[str, Any], tools: Sequence[Any] = ()) -> dict[str, float]:

@@ -4,12 +4,9 @@ import asyncio
 from functools import partial
 from pathlib import Path
 
-import pytest
-
 from holdfast.chains.engine import Interrupted
 from holdfast.chains.engines import dbos
-from holdfast.chains.engines.dbos import MOST_BREAKS, DbosEngine
-from holdfast.model import defaults
+from holdfast.chains.engines.dbos import MOST_BREAKS, DbosEngine, Pace
 from holdfast.testing import ManualClock
 from tests.polling import until
 from tests.requirements import requirement
@@ -99,9 +96,8 @@ def _driven(driven: list[str], times: int) -> bool:
 
 
 @requirement("CHN-7")
-async def test_a_run_is_driven_once_though_the_engine_does_not_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_run_is_driven_once_though_the_engine_does_not_answer(tmp_path: Path) -> None:
+    pace = Pace()
     driven: list[str] = []
     at_work, may_end = asyncio.Event(), asyncio.Event()
 
@@ -111,16 +107,16 @@ async def test_a_run_is_driven_once_though_the_engine_does_not_answer(
         await may_end.wait()
 
     async with asyncio.timeout(PATIENCE_S), durable("sqlite", tmp_path, ManualClock()) as store:
-        engine = DbosEngine(f"sqlite:///{tmp_path / 'chains.db'}", store.slots)
+        engine = DbosEngine(f"sqlite:///{tmp_path / 'chains.db'}", store.slots, pace)
         await engine.start(drive)
         try:
-            monkeypatch.setattr(dbos, "ANSWER_S", 0.0)  # it cannot have answered by then
+            pace.answer_s = 0.0  # it cannot have answered by then
             assert not await engine.drives("acme", "run-1")
             await engine.enqueue("acme", "run-1", 0)
             await at_work.wait()
             assert await engine.drives("acme", "run-1")
             await engine.enqueue("acme", "run-1", 0)
-            monkeypatch.undo()
+            pace.answer_s = PATIENCE_S
             await engine.enqueue("acme", "run-1", 0)  # nor is it driven twice once it answers
             may_end.set()
             await until(lambda: not dbos._active)
@@ -132,24 +128,23 @@ async def test_a_run_is_driven_once_though_the_engine_does_not_answer(
 
 @requirement("CHN-7")
 async def test_what_waits_in_the_queue_beyond_the_lease_though_there_is_room_is_driven(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
+    pace = Pace(poll_s=PATIENCE_S, at_once=0)  # nobody looks into the queue
     driven: list[str] = []
 
     async def drive(tenant: str, run_id: str) -> None:
         driven.append(run_id)
 
-    monkeypatch.setattr(dbos, "POLL_S", PATIENCE_S)  # nobody looks into the queue
     async with asyncio.timeout(PATIENCE_S), durable("sqlite", tmp_path, ManualClock()) as store:
-        engine = DbosEngine(f"sqlite:///{tmp_path / 'chains.db'}", store.slots)
+        engine = DbosEngine(f"sqlite:///{tmp_path / 'chains.db'}", store.slots, pace)
         await engine.start(drive)
         try:
-            monkeypatch.setattr(dbos, "AT_ONCE", 0)
             await engine.enqueue("acme", "run-1", 0)
             assert await engine.drives("acme", "run-1")  # when there is room
-            monkeypatch.setattr(dbos, "AT_ONCE", 1)
+            pace.at_once = 1
             assert await engine.drives("acme", "run-1")  # soon
-            monkeypatch.setattr(defaults, "CHAIN_LEASE_S", -1.0)
+            pace.lease_s = -1.0
             assert not await engine.drives("acme", "run-1")
             await engine.enqueue("acme", "run-1", 0)
             await until(lambda: driven == ["run-1"])

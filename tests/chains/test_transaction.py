@@ -10,6 +10,7 @@ from holdfast.chains.reading import read
 from holdfast.model.errors import Code, ConfigError, HoldfastError, NoEffect
 from holdfast.model.observation import Status
 from holdfast.model.run import RunState
+from holdfast.model.upstream_session import SessionState
 from tests.chains.books import INPUT, add, books, transaction
 from tests.chains.ledger import proving
 from tests.chains.world import Killed, do
@@ -68,6 +69,26 @@ async def test_what_was_committed_is_taken_back_step_by_step_when_something_fail
         assert here.till.entries == {}
         assert [name for tool, name in here.till.heard if tool == "remove"] == ["milk", "tea"]
         assert here.world.standing == []
+
+
+@requirement("CHN-5", "SAG-1", "IDM-5")
+async def test_what_a_saga_has_taken_back_is_not_taken_back_again_with_its_session(
+    kind: str, tmp_path: Path
+) -> None:
+    async with books(kind, tmp_path) as here:
+        here.world.failing["ship"] = 1
+        run = await here.run(do("reserve"), transaction(add("tea"), add("milk")), do("ship"))
+        assert run.state is RunState.COMPENSATED, run.waits_for
+        [session] = await here.gateway.upstream_sessions.list(here.olga)
+        undone, steps = await here.driven(here.gateway.upstream_sessions.undo(here.olga, session.id))
+        assert (undone.state, list(steps)) == (SessionState.UNDONE, [])
+        assert [name for tool, name in here.till.heard if tool == "remove"] == ["milk", "tea"]
+        lines = (await here.gateway.upstream_sessions.look(here.olga, session.id)).lines
+        told = [await here.gateway.find(here.olga, line.call_id) for line in lines]
+        assert [one is not None and "taken back by call" in (one.message or "") for one in told] == [
+            True,
+            True,
+        ]
 
 
 @requirement("CHN-5")

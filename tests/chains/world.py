@@ -2,11 +2,12 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from holdfast import Effect, Undo, tool
+from holdfast.chains.calls import StepCall
 from holdfast.chains.drive import drive
 from holdfast.chains.reading import read
 from holdfast.chains.writing import written
@@ -135,22 +136,14 @@ class GatewayCalls:
         self._gateway = gateway
         self._by = by
         self.stopped: list[str] = []
+        self.undone: list[str] = []
 
     def contract(self, tool: str, version: str | None) -> Contract | None:
         found = next((one for one in self._gateway.tools(self._by) if one.tool.contract.tool == tool), None)
         return None if found is None else found.tool.contract
 
-    async def call(
-        self,
-        tool: str,
-        arguments: Mapping[str, Any],
-        *,
-        key: str,
-        step: str,
-        deadline_s: float | None,
-        after: Sequence[str] = (),
-    ) -> Observation:
-        return await self._gateway.call(tool, arguments, principal=self._by, key=key)
+    async def call(self, wanted: StepCall) -> Observation:
+        return await self._gateway.call(wanted.tool, wanted.arguments, principal=self._by, key=wanted.key)
 
     async def became(self, key: str, tool: str) -> Observation | None:
         return None
@@ -164,6 +157,9 @@ class GatewayCalls:
     async def roll_back(self, session_id: str, why: str) -> SessionState | None:
         await self._gateway.upstream_sessions.roll_back(self._by.tenant, session_id, why)
         return (await self._gateway.upstream_sessions.look(self._by, session_id)).session.state
+
+    async def taken_back(self, key: str, tool: str, by: str) -> None:
+        self.undone.append(key)
 
     async def stop(self, key: str, tool: str) -> None:
         self.stopped.append(tool)

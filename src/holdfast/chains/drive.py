@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.chains import choosing, joining, transacting, undoing
-from holdfast.chains.calls import Calls
+from holdfast.chains.calls import Calls, StepCall
 from holdfast.chains.declared import Branch, Chain, Choice, Node, Parallel, Repeat, Step, Transaction, steps
 from holdfast.chains.edges import Edges, calls_of, edges
 from holdfast.chains.estimate import Known, estimate, known
@@ -281,7 +281,7 @@ class Driver:
         key = f"{self.run.id}.{name}"
         lane.in_flight = (key, tool)
         try:
-            seen = await self.calls.call(tool, arguments, key=key, step=name, deadline_s=left_s, after=after)
+            seen = await self.calls.call(StepCall(tool, arguments, key, name, left_s, tuple(after)))
         finally:
             lane.in_flight = None
         match seen.status:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.chains import undoing
-from holdfast.chains.calls import Calls
+from holdfast.chains.calls import Calls, StepCall
 from holdfast.chains.declared import Chain, Step, steps, transactions
 from holdfast.chains.drive import Driver
 from holdfast.chains.lane import Failed
@@ -137,20 +137,14 @@ class _Trying:
     async def arguments_of(self, key: str, tool: str) -> Any:
         return await self._calls.arguments_of(key, tool)
 
+    async def taken_back(self, key: str, tool: str, by: str) -> None:
+        await self._calls.taken_back(key, tool, by)
+
     async def stop(self, key: str, tool: str) -> None:
         await self._calls.stop(key, tool)
 
-    async def call(
-        self,
-        tool: str,
-        arguments: Mapping[str, Any],
-        *,
-        key: str,
-        step: str,
-        deadline_s: float | None,
-        after: Sequence[str] = (),
-    ) -> Observation:
-        name = step.partition("#")[0]
+    async def call(self, wanted: StepCall) -> Observation:
+        name = wanted.step.partition("#")[0]
         mine = [one for one in self._wanted if one.step.id == name and one.digest not in self.tried]
         async with self._one:
             for number, one in enumerate(mine):
@@ -158,9 +152,9 @@ class _Trying:
                     text = "it is done in a transaction, where nothing can be taken back by itself"
                     self.tried[one.digest] = Tried(one, None, text)
                     continue
-                how, text = await self._try(one, arguments, f"{key}.{number}")
+                how, text = await self._try(one, wanted.arguments, f"{wanted.key}.{number}")
                 self.tried[one.digest] = Tried(one, how, text)
-            return await self._calls.call(tool, arguments, key=key, step=step, deadline_s=None)
+            return await self._calls.call(replace(wanted, deadline_s=None, after=()))
 
     async def _try(
         self, one: Undoable, arguments: Mapping[str, Any], key: str
@@ -200,11 +194,11 @@ class _Trying:
         return None if seen.status is Status.DONE else f"{found[0]!r} did not take it back: {_said(seen)}"
 
     async def _do(self, tool: str, arguments: Mapping[str, Any], key: str) -> Observation:
-        return await self._calls.call(tool, arguments, key=key, step=key, deadline_s=None)
+        return await self._calls.call(StepCall(tool, arguments, key, key))
 
     async def _reading(self, one: Undoable, arguments: Mapping[str, Any]) -> Any:
         tool, given, value = self._where(one, arguments)
-        seen = await self._calls.call(tool, given, key="", step="", deadline_s=None)
+        seen = await self._calls.call(StepCall(tool, given, "", ""))
         if seen.status is not Status.DONE:
             raise _Unseen(f"{tool!r} could not be read there: {_said(seen)}")
         if seen.provenance is not None and seen.provenance.freshness == "cached":

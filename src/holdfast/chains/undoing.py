@@ -99,9 +99,7 @@ async def settle(driver: "Driver") -> None:
 async def _one(driver: "Driver", line: Line, lane: Lane) -> None:
     found, name = how(driver, line), line.name + UNDO
     now = await driver.calls.became(f"{driver.run.id}.{line.name}", line.tool)
-    if (
-        now is not None and now.code is Code.CANCELLED
-    ):  # taken back since, with the session that it was done in
+    if now is not None and now.code is Code.CANCELLED:  # taken back, by us or with its session
         await driver.note(Line(name=name, state=StepState.DONE, message="by somebody else"))
         return
     if found is None:
@@ -111,6 +109,7 @@ async def _one(driver: "Driver", line: Line, lane: Lane) -> None:
     for attempt in range(RETRIES + 1):
         seen = await driver.call(by, arguments, name, Lane(), after=[line.call_id])
         if seen.status is Status.DONE:
+            await driver.calls.taken_back(f"{driver.run.id}.{line.name}", line.tool, seen.call_id)
             said: dict[str, Any] = {"call_id": seen.call_id, "arguments": arguments, "result": seen.data}
             await driver.note(Line(name=name, state=StepState.DONE, tool=by, **said))
             return

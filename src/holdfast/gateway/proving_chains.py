@@ -5,9 +5,11 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from holdfast.chains.calls import StepCall
 from holdfast.chains.declared import Chain
 from holdfast.chains.prove import Tried, Undoable, prove, undoables
 from holdfast.config import Config
@@ -223,20 +225,14 @@ class _TwinCalls:
         listing = next(found, None)
         return None if listing is None else listing.tool.contract
 
-    async def call(
-        self,
-        tool: str,
-        arguments: Mapping[str, Any],
-        *,
-        key: str,
-        step: str,
-        deadline_s: float | None,
-        after: Sequence[str] = (),
-    ) -> Observation:
-        seen = await self._twin.call(tool, arguments, principal=self._by, key=key or None)
+    async def call(self, wanted: StepCall) -> Observation:
+        asked = partial(
+            self._twin.call, wanted.tool, wanted.arguments, principal=self._by, key=wanted.key or None
+        )
+        seen = await asked()
         if seen.status is Status.HELD and seen.approval is not None:
             await self._agree(seen.approval.id)
-            seen = await self._twin.call(tool, arguments, principal=self._by, key=key or None)
+            seen = await asked()
         return seen
 
     async def _agree(self, approval_id: str) -> None:
@@ -260,6 +256,9 @@ class _TwinCalls:
     async def arguments_of(self, key: str, tool: str) -> Any:
         """Nothing falls back here."""
         return None
+
+    async def taken_back(self, key: str, tool: str, by: str) -> None:
+        """Nobody asks after calls of a twin."""
 
     async def stop(self, key: str, tool: str) -> None:
         """What is tried is tried to its end."""

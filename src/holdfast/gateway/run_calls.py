@@ -1,11 +1,12 @@
 """How does a run make its calls? As any caller does, in the name of whoever wanted it."""
 
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import orjson
 
+from holdfast.chains.calls import StepCall
 from holdfast.chains.engine import Interrupted
 from holdfast.model.call import Principal, Proposal
 from holdfast.model.contract import Contract
@@ -17,7 +18,7 @@ from holdfast.model.run import Run
 from holdfast.model.upstream_session import SessionState
 from holdfast.model.vocabulary import Environment, State
 from holdfast.ports import Ports, partner
-from holdfast.settlement import current
+from holdfast.settlement import current, settle_taken_back
 
 BUSY_S = 0.25
 """Between two looks at a step that a process which is gone, or slow, has under way."""
@@ -51,32 +52,23 @@ class RunCalls:
         listing = self._ports.catalog.find(tool, version)
         return None if listing is None else listing.tool.contract
 
-    async def call(
-        self,
-        tool: str,
-        arguments: Mapping[str, Any],
-        *,
-        key: str,
-        step: str,
-        deadline_s: float | None,
-        after: Sequence[str] = (),
-    ) -> Observation:
+    async def call(self, wanted: StepCall) -> Observation:
         origin = self._run.origin
         proposal = Proposal(
-            tool=tool,
-            arguments=arguments,
+            tool=wanted.tool,
+            arguments=wanted.arguments,
             principal=self._by,
-            key=key,
+            key=wanted.key,
             task=self._run.id,
-            step=step,
+            step=wanted.step,
             environment=self._environment,
             release="caller",
             trace_id=None if origin is None else origin.trace_id,
             parent=None if origin is None else origin.parent,
             part_of=self._run.call_id,
-            after=tuple(after),
+            after=wanted.after,
         )
-        clock = self._ports.clock
+        clock, deadline_s = self._ports.clock, wanted.deadline_s
         ends_at = math.inf if deadline_s is None else clock.monotonic() + deadline_s
         for _ in range(UNSENT + 1):
             left = ends_at - clock.monotonic()
@@ -122,6 +114,11 @@ class RunCalls:
         operation = await self._ports.ledger.find(self._ref(key, tool))
         kept = None if operation is None else operation.payload
         return None if kept is None else orjson.loads(kept)["arguments"]
+
+    async def taken_back(self, key: str, tool: str, by: str) -> None:
+        operation = await self._ports.ledger.find(self._ref(key, tool))
+        if operation is not None:
+            await settle_taken_back(operation, by, "run", self._ports.ledger)
 
     async def stop(self, key: str, tool: str) -> None:
         for name in self._stand_ins(tool):

@@ -14,10 +14,12 @@ from holdfast.model.bounds import UNBOUND
 from holdfast.model.call import Principal, Proposal
 from holdfast.model.errors import HoldfastError, NotFound, StoreError
 from holdfast.model.observation import Observation, Status
+from holdfast.model.operation import OperationRef
 from holdfast.model.restored import RESTORED
 from holdfast.model.upstream_session import SessionLine, SessionState, UpstreamSession
 from holdfast.model.vocabulary import Environment, State
-from holdfast.ports import Ports, Settlement, UpstreamSessions, partner
+from holdfast.ports import Ports, UpstreamSessions, partner
+from holdfast.settlement import settle_taken_back
 
 log = logging.getLogger(__name__)
 
@@ -145,7 +147,7 @@ class UpstreamSessionDesk:
         principal = self._whose(session, by)
         done: list[Undone] = []
         for line in reversed(lines):
-            if line.compensation is not None:
+            if line.compensation is not None and not await self._is_taken_back(session, line, principal):
                 done.append(Undone(line, await self._compensated(session, line, principal)))
                 if done[-1].seen.status is not Status.DONE:
                     return session, done
@@ -155,17 +157,23 @@ class UpstreamSessionDesk:
     async def _compensated(
         self, session: UpstreamSession, line: SessionLine, principal: Principal
     ) -> Observation:
-        undo = line.compensation or {}
-        key, step = f"{session.id}:undo:{line.number}", f"undo {line.number}"
-        seen = await self._call(session, undo["tool"], undo["arguments"], principal, key, step)
-        operation = await self._ports.ledger.find_call(session.tenant, line.call_id)
-        if seen.status is Status.DONE and operation is not None and operation.state is State.COMMITTED:
-            note = f"taken back by call '{seen.call_id}'"
-            said = Settlement(
-                state=State.COMPENSATED, observation=operation.observation, by="session", note=note
-            )
-            await self._ports.ledger.settle(operation, said)
+        undo, key = line.compensation or {}, _undo_key(session, line)
+        before = await self._ports.ledger.find_call(session.tenant, line.call_id)
+        seen = await self._call(
+            session, undo["tool"], undo["arguments"], principal, key, f"undo {line.number}"
+        )
+        if seen.status is Status.DONE and before is not None:
+            await settle_taken_back(before, seen.call_id, "session", self._ports.ledger)
         return seen
+
+    async def _is_taken_back(self, session: UpstreamSession, line: SessionLine, principal: Principal) -> bool:
+        """Not by us, which is told again: by the saga of which the session was a part."""
+        ledger, undo = self._ports.ledger, line.compensation or {}
+        done = await ledger.find_call(session.tenant, line.call_id)
+        if done is None or done.state is not State.COMPENSATED:
+            return False
+        own = OperationRef(session.tenant, principal.id, undo["tool"], _undo_key(session, line))
+        return await ledger.find(own) is None
 
     # --- housekeeping ---------------------------------------------------------------------
 
@@ -340,3 +348,7 @@ def _may_be_undone(session: UpstreamSession, lines: Sequence[SessionLine], parti
             f"session {session.id!r} cannot be taken back as a whole, for these have no compensation: "
             f"{', '.join(lasting)}; take back the others with --partial"
         )
+
+
+def _undo_key(session: UpstreamSession, line: SessionLine) -> str:
+    return f"{session.id}:undo:{line.number}"

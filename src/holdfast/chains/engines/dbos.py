@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
@@ -81,9 +82,20 @@ class Slots(Protocol):
         ...
 
 
+@dataclass(slots=True)
+class Pace:
+    """How patient an engine is, and how much it does at once."""
+
+    poll_s: float = POLL_S
+    answer_s: float = ANSWER_S
+    lease_s: float = defaults.CHAIN_LEASE_S
+    at_once: int = AT_ONCE
+
+
 class DbosEngine:
-    def __init__(self, url: str, slots: Slots) -> None:
+    def __init__(self, url: str, slots: Slots, pace: Pace | None = None) -> None:
         """`url`: a SQLite file of its own, or the PostgreSQL database of the store."""
+        self._pace = pace or Pace()
         self._url = url
         self._slots = slots
         self._dbos: Any = None
@@ -110,7 +122,10 @@ class DbosEngine:
             # In the loop that is to drive: it makes the loop it finds running its own.
             dbos.DBOS.launch()
             await dbos.DBOS.register_queue_async(
-                QUEUE, worker_concurrency=AT_ONCE, polling_interval_sec=POLL_S, on_conflict="always_update"
+                QUEUE,
+                worker_concurrency=AT_ONCE,
+                polling_interval_sec=self._pace.poll_s,
+                on_conflict="always_update",
             )
         except BaseException:
             _driving = None
@@ -141,7 +156,7 @@ class DbosEngine:
         # Two that ask at the same time ask for the same.
         dbos = self._dbos.DBOS
         with self._dbos.SetWorkflowID(names[len(found)]):
-            if len(_active) < AT_ONCE:  # at once and here, rather than when somebody looks
+            if len(_active) < self._pace.at_once:  # at once and here, rather than when somebody looks
                 await self._answer(dbos.start_workflow_async, self._workflow, tenant, run_id)
             else:
                 await self._answer(dbos.enqueue_workflow_async, QUEUE, self._workflow, tenant, run_id)
@@ -165,11 +180,15 @@ class DbosEngine:
         for longer than a lease though there is room here is not left to it.
         """
         queued = [one for one in found if one.status != "PENDING"]
-        if queued and (len(_active) >= AT_ONCE or not all(map(_is_late, queued))):
+        if queued and (len(_active) >= self._pace.at_once or not all(map(self._is_late, queued))):
             return True
         elsewhere = {one.executor_id for one in found if one.status == "PENDING"} - {self._slot}
         known = await self._slots.all() if elsewhere else frozenset()
         return not known.isdisjoint(elsewhere)
+
+    def _is_late(self, queued: Any) -> bool:
+        since = datetime.now(UTC).timestamp() - (queued.updated_at or 0) / 1000
+        return since > self._pace.lease_s
 
     async def tend(self) -> None:
         if not await self._slots.keep():
@@ -223,21 +242,16 @@ class DbosEngine:
         if now() < self._silent_until:
             raise StoreError("the engine of chains did not answer a moment ago")
         try:
-            async with timeout(ANSWER_S):
+            async with timeout(self._pace.answer_s):
                 return await asked(*given, **named)
         except Exception as error:
             if isinstance(error, TimeoutError):
-                self._silent_until = now() + ANSWER_S
+                self._silent_until = now() + self._pace.answer_s
             raise StoreError(f"the engine of chains did not answer: {type(error).__name__}") from error
 
 
 def _is_active(beginning: str) -> bool:
     return any(name.startswith(beginning) for name in _active.values())
-
-
-def _is_late(queued: Any) -> bool:
-    since = datetime.now(UTC).timestamp() - (queued.updated_at or 0) / 1000
-    return since > defaults.CHAIN_LEASE_S
 
 
 async def _drive(tenant: str, run_id: str) -> None:
