@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.upstreams.mcp.child import Child
+from holdfast.upstreams.mcp.hidden import Hidden
 from holdfast.upstreams.mcp.upstream import McpUpstream
 from tests.polling import until
 from tests.requirements import requirement
@@ -91,6 +93,17 @@ async def test_closing_in_the_middle_of_a_start_leaves_nothing() -> None:
     await until(lambda: children() != before[1])
     await rogue.close()
     assert (descriptors(), children()) == before
+
+
+async def test_a_stop_that_is_broken_off_still_waits_for_the_end() -> None:
+    child = Child("shop", Hidden(), lambda line: True, lambda: None)
+    await child.start(rogue_program("stubborn"))
+    stopping = asyncio.ensure_future(child.stop())
+    await asyncio.sleep(0)  # it has begun, and the program does not go by itself
+    stopping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stopping
+    assert child.last_words().startswith("its process was ended by signal 9")
 
 
 async def test_closing_fails_what_is_in_flight() -> None:

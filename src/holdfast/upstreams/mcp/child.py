@@ -150,7 +150,7 @@ class Child(asyncio.SubprocessProtocol):
             self._signal(_KILL)  # whatever is left of the group, and even if we were interrupted
             with contextlib.suppress(PermissionError):  # a child of another user cannot be killed by us
                 self._transport.close()
-        await self._within(LEAVE_S)
+            await self._within(LEAVE_S)  # also then: an end that nobody waited for is never told to asyncio
 
     async def _leave(self) -> None:
         stdin = self._process.get_pipe_transport(0)
