@@ -1,5 +1,6 @@
 """Is everything that is wrong with a bundle told at once, where it stands?"""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from holdfast.catalog.adapt import offers
 from holdfast.catalog.catalog import MemoryCatalog
 from holdfast.policy import BadBundle, Bundle, check, load, starter
-from holdfast.policy.schema import subjects
+from holdfast.policy.schema import Subject, subjects
 from tests.policy.bank import TOOLS
 from tests.policy.case import bundle_of, shipped, written
 from tests.requirements import requirement
@@ -189,3 +190,37 @@ def test_a_version_names_the_content_and_nothing_else(tmp_path: Path) -> None:
     assert one.version == same.version == Bundle.stored(one.content).version
     assert one.version != more.version
     assert one.version.startswith("rules/")
+
+
+@requirement("POL-1")
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "context.args.amount > 5",
+        "context.args.account == 5",
+        'context.args has account && context.args.account == "7"',
+        "context.args has limit && context.args.limit.x",
+        "context.args == {a: 1}",
+        "context == {a: 1}",
+        'action == Action::"bank.note" && context.args.account == 5',
+        "resource.name == 5",
+        'context.args.address.country == "NL"',
+    ],
+)
+def test_tools_that_are_typed_together_are_told_what_each_alone_would_be(condition: str) -> None:
+    text = f'@id("a") forbid (principal, action, resource) when {{ {condition} }};'
+    alone = {name: told(text, {name: BANK[name]}) for name in BANK}
+    together = told(text, BANK)
+    assert together.keys() == {said for told_of in alone.values() for said in told_of}
+    for said, tools in together.items():
+        assert not tools or tools == {name for name in BANK if said in alone[name]}
+
+
+def told(text: str, tools: Mapping[str, Subject]) -> dict[str, set[str]]:
+    """What is wrong with its types, and for which tools."""
+    found: dict[str, set[str]] = {}
+    for problem in check(bundle_of(text), tools).problems:
+        what, _, rest = problem.text.partition(" (for ")
+        if not what.startswith(("there is no action", "no tool in its scope")):  # says nothing about types
+            found.setdefault(what, set()).update(rest.partition(")")[0].split(", ") if rest else ())
+    return found

@@ -76,23 +76,53 @@ def check(bundle: Bundle, tools: Mapping[str, Subject]) -> Report:
     return Report(tuple(policies), tuple(problems))
 
 
+@dataclass(frozen=True, slots=True)
+class _Typed:
+    """What Cedar types a policy against."""
+
+    schema: Schema
+    alike: Mapping[str, Sequence[str]]
+    """Tools that one of them stands for."""
+
+
 class _Schemas:
-    """Cedar types a policy for every action of a schema; a policy that names its tools needs no others."""
+    """Cedar types a policy for every action of a schema, so each policy gets as few as say everything.
+
+    One that names its tools needs no others. Tools that differ in nothing the policy reads of their arguments
+    are typed alike: one of them stands for all, unless the policy speaks of it by name.
+    """
 
     def __init__(self, tools: Mapping[str, Subject]) -> None:
         self._tools = tools
         self._made: dict[frozenset[str], Schema] = {}
 
-    def of(self, policy: Policy) -> Schema:
-        names = frozenset(self._tools)
+    def of(self, policy: Policy) -> _Typed:
+        spoken = {uid.id for uid in policy.entities if str(uid.type) == "Action"} & self._tools.keys()
+        names = set(self._tools)
         if named(policy.tree) is not None:
-            spoken = {uid.id for uid in policy.entities if str(uid.type) == "Action"}
-            covered = {subject.name for subject in _covered(policy, self._tools)}
-            names = frozenset(covered | (spoken & names)) or names
-        made = self._made.get(names)
+            names = {subject.name for subject in _covered(policy, self._tools)} | spoken or names
+        alike: dict[object, list[str]] = {}
+        for name, shape in _shapes(policy, [self._tools[name] for name in sorted(names)]):
+            alike.setdefault(name if name in spoken else (shape,), []).append(name)
+        some = frozenset(group[0] for group in alike.values())
+        made = self._made.get(some)
         if made is None:
-            made = self._made[names] = schema({name: self._tools[name] for name in sorted(names)})
-        return made
+            made = self._made[some] = schema({name: self._tools[name] for name in sorted(some)})
+        return _Typed(made, {group[0]: group for group in alike.values()})
+
+
+def _shapes(policy: Policy, tools: Iterable[Subject]) -> Iterator[tuple[str, object]]:
+    """Tools with the types of all that this policy reads of their arguments."""
+    read = paths(policy.tree)
+    whole = () in read or ("args",) in read
+    members = sorted({path[1] for path in read if path[:1] == ("args",) and len(path) > 1})
+    for tool in tools:
+        known = tool.arguments
+        if whole:
+            yield tool.name, known.cedar
+        else:
+            kinds = ((known.members.get(name), name in known.required) for name in members)
+            yield tool.name, tuple((kind and kind.cedar, required) for kind, required in kinds)
 
 
 def _parsed(bundle: Bundle, problems: list[Problem]) -> Iterator[Policy]:
@@ -120,7 +150,7 @@ def _unnamed(name: str) -> str:
     return f"{name!r} is no good @id; use letters, digits, '.', '_', '-' and '/'"
 
 
-def faults(policy: Policy, tools: Mapping[str, Subject], known: Names, typed: Schema) -> Iterator[Problem]:
+def faults(policy: Policy, tools: Mapping[str, Subject], known: Names, typed: _Typed) -> Iterator[Problem]:
     """What is wrong with one policy that could be read."""
     yield from _annotations(policy)
     unknown = list(_unknown_names(policy, known))
@@ -132,12 +162,12 @@ def faults(policy: Policy, tools: Mapping[str, Subject], known: Names, typed: Sc
         yield Problem(place, _explained(text), policy.id)
 
 
-def _types(policy: Policy, typed: Schema, told: bool) -> Iterator[str]:
+def _types(policy: Policy, typed: _Typed, told: bool) -> Iterator[str]:
     """What Cedar says, once for all tools it says it of."""
     said: dict[str, list[str]] = {}
-    for error in validate_policies(policy.statement.text, typed).errors:
+    for error in validate_policies(policy.statement.text, typed.schema).errors:
         text = _PREFIX.sub("", error.error)
-        tools = _TOOL.findall(text)
+        tools = [name for one in _TOOL.findall(text) for name in typed.alike.get(one, [one])]
         said.setdefault(_TOOL.sub("", text), []).extend(tools)
     alone = len(said) == 1
     for text, tools in said.items():
