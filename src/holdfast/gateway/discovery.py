@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.catalog.catalog import MemoryCatalog
+from holdfast.catalog.imports.again import Import
+from holdfast.catalog.imports.before import Before
 from holdfast.catalog.imports.imported import Imported, import_tools
 from holdfast.catalog.imports.lock import Lock, Pending, Tools, accept
 from holdfast.catalog.imports.names import local_name
@@ -74,6 +76,8 @@ class Discovery:
         self._looked_at: dict[str, float] = {}
         self._misses: dict[str, int] = dict.fromkeys(upstreams, 0)
         self._tasks: list[asyncio.Task[None]] = []
+        self._imports: dict[str, Import] = {}
+        self._before = Before()
         self._importing = asyncio.Lock()
         self._taking: set[asyncio.Future[None]] = set()
         self.native = Native(config, self._upstreams, catalog)
@@ -126,6 +130,7 @@ class Discovery:
             raise ConfigError("\n  ".join(wrong))
         self._lock = Lock.load(self._lock_path)
         self._stamp = _stamp(self._lock_path)
+        self._before.load(self._lock_path)
 
     def _overlay(self, name: str) -> Overlay:
         file = self._config.upstreams[name].contracts
@@ -258,8 +263,26 @@ class Discovery:
             for said in self._reports[name]:
                 log.warning("upstream %s: %s", name, said)
             await self._keep(name, imported)
+            await asyncio.to_thread(self._before.save, self._lock_path, self._made())
+
+    def _made(self) -> list[Contract]:
+        """The contracts of all upstreams, as they were last imported."""
+        return [offer.contract for one in self._imports.values() for offer in one.imported.offers]
 
     def _imported(self, name: str, tools: Sequence[Any], around: Mapping[str, Contract]) -> Imported:
+        overlay, lock = self._overlays[name], self._lock
+        last = self._imports.get(name)
+        if (
+            last is not None
+            and last.is_of(overlay, lock, around)
+            and (again := last.again(tools)) is not None
+        ):
+            return again
+        imported = self._import_tools(name, tools, around)
+        self._imports[name] = Import(tools, overlay, lock, around, imported)
+        return imported
+
+    def _import_tools(self, name: str, tools: Sequence[Any], around: Mapping[str, Contract]) -> Imported:
         settings = self._config.upstreams[name]
         return import_tools(
             name,
@@ -272,6 +295,7 @@ class Discovery:
             known=around.get,
             others=[contract.identity.name for contract in around.values()],
             unkept=promised_egress.broken(self._config, name),
+            recall=self._before.find,
         )
 
     def _register(

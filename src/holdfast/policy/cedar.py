@@ -207,7 +207,7 @@ class CedarPolicy:
 
     def subject(self, contract: Contract) -> Subject:
         found = self.subjects.get(contract.tool)
-        if found is None or contract.digest not in found.digests:  # the catalog has changed
+        if found is None or contract.digest not in found.upstreams:  # the catalog has changed
             self.read_catalog()
             found = self.subjects[contract.tool]
         return found

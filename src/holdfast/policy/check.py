@@ -12,7 +12,7 @@ from difflib import get_close_matches
 
 from cedarpy import Schema, pst, validate_policies
 
-from holdfast.policy.arguments import Kind
+from holdfast.policy.arguments import Kind, RecordOf
 from holdfast.policy.bundle import Bundle, Policy, Problem, parsed
 from holdfast.policy.index import Index
 from holdfast.policy.obligations import ID, KNOWN, alert, approval, pins, redact, verify
@@ -117,12 +117,15 @@ def _shapes(policy: Policy, tools: Iterable[Subject]) -> Iterator[tuple[str, obj
     whole = () in read or ("args",) in read
     members = sorted({path[1] for path in read if path[:1] == ("args",) and len(path) > 1})
     for tool in tools:
-        known = tool.arguments
         if whole:
-            yield tool.name, known.cedar
+            yield tool.name, tool.arguments.cedar
         else:
-            kinds = ((known.members.get(name), name in known.required) for name in members)
-            yield tool.name, tuple((kind and kind.cedar, required) for kind, required in kinds)
+            yield tool.name, tuple(_type(tool.arguments, member) for member in members)
+
+
+def _type(arguments: RecordOf, member: str) -> tuple[str | None, bool]:
+    kind = arguments.members.get(member)
+    return None if kind is None else kind.cedar, member in arguments.required
 
 
 def _parsed(bundle: Bundle, problems: list[Problem]) -> Iterator[Policy]:

@@ -5,7 +5,8 @@ user in their roles and tenant, a tool in its namespace.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from cedarpy import Schema
@@ -66,16 +67,20 @@ class Region:
 NOWHERE = Region()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Subject:
     """One tool as policies know it: all its versions under one name."""
 
     name: str
     namespace: str
-    arguments: RecordOf
-    digests: frozenset[str]
-    upstreams: Mapping[str, str] = field(default_factory=dict)
+    contracts: tuple[Contract, ...]
+    upstreams: Mapping[str, str]
     """Where each of its contracts comes from, by digest."""
+
+    @cached_property
+    def arguments(self) -> RecordOf:
+        """Made when first asked for: of a thousand tools few are asked about."""
+        return merged([plan(contract.affordance.input_schema) for contract in self.contracts])
 
     @property
     def pins(self) -> tuple[Pin, ...]:
@@ -94,8 +99,7 @@ def subjects(listings: Iterable[Listing]) -> dict[str, Subject]:
         name: Subject(
             name,
             contracts[0].identity.namespace,
-            merged([plan(contract.affordance.input_schema) for contract in contracts]),
-            frozenset(contract.digest for contract in contracts),
+            tuple(contracts),
             {contract.digest: upstreams[contract.digest] for contract in contracts},
         )
         for name, contracts in sorted(versions.items())

@@ -83,6 +83,8 @@ def digest(tool: Mapping[str, Any]) -> str:
 
 def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two descriptors are one, to the letter."""
+    if one is other or json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True):
+        return True
     return _text(one) == _text(other)
 
 

@@ -18,6 +18,7 @@ from holdfast.catalog.imports.lock import Lock, accept
 from holdfast.catalog.imports.overlay import Overlay
 from holdfast.catalog.imports.sorting import sort
 from holdfast.catalog.imports.together import stand_together
+from holdfast.catalog.imports.versions import Recall, nothing
 from holdfast.catalog.references import Known
 from holdfast.model.vocabulary import ToolStatus
 
@@ -55,12 +56,14 @@ def import_tools(
     known: Known | None = None,
     others: Collection[str] = (),
     unkept: Mapping[str, str] = MappingProxyType({}),
+    recall: Recall = nothing,
 ) -> Imported:
     """`known` finds contracts of other upstreams, on which an overlay may rely; `others` are their tools.
 
-    `unkept` are words for an egress that does not hold here, each with its reason.
+    `unkept` are words for an egress that does not hold here, each with its reason. `recall` finds contracts
+    that were made before, so that they need not be made again.
     """
-    intake = Intake(namespace, overlay, lock, trust_annotations, now, others)
+    intake = Intake(namespace, overlay, lock, trust_annotations, now, others, recall)
     listed = sort(tools, lock.tools(namespace), plain=plain)
     intake.reports.extend(listed.reports)
     for native, descriptor in listed.sound.items():

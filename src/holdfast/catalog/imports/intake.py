@@ -13,7 +13,7 @@ from holdfast.catalog.imports.overlay import Overlay
 from holdfast.catalog.imports.poison import suspicions
 from holdfast.catalog.imports.sorting import shown as readable
 from holdfast.catalog.imports.standing import Standing, stand
-from holdfast.catalog.imports.versions import Promise, Version, offered, settle
+from holdfast.catalog.imports.versions import Promise, Recall, Version, nothing, offered, settle
 from holdfast.model.errors import AdmissionError
 from holdfast.model.schema import SchemaError
 
@@ -45,6 +45,7 @@ class Intake:
     trust_annotations: bool
     now: str
     others: Collection[str] = ()
+    recall: Recall = nothing
     taken: dict[str, Taken] = field(default_factory=dict)
     refused: dict[str, Entry] = field(default_factory=dict)
     """What the lock is to say of tools that were seen and are not offered."""
@@ -71,7 +72,7 @@ class Intake:
         self.report(native, f"is not taken: {why}")
         entry = self.lock.tools(self.namespace).get(native)
         if entry is not None and entry.current is not None:
-            versions = offered(self.namespace, entry, quarantined=True)
+            versions = offered(self.namespace, entry, quarantined=True, recall=self.recall)
             self.taken[native] = Taken(native, entry, versions, entry, quarantine=why)
 
     def refuse(self, native: str, reasons: list[str], before: Entry | None, seen: Entry) -> None:
@@ -89,7 +90,7 @@ class Intake:
     def _quarantine(self, native: str, standing: Standing, before: Entry | None) -> None:
         reason = standing.entry.pending.reason if standing.entry.pending else "it changed"
         self.report(native, f"is in quarantine until an operator accepts it: {reason}")
-        versions = offered(self.namespace, standing.entry, quarantined=True)
+        versions = offered(self.namespace, standing.entry, quarantined=True, recall=self.recall)
         self.taken[native] = Taken(native, standing.entry, versions, before, quarantine=standing.quarantine)
 
     def _settle(self, native: str, standing: Standing, before: Entry | None, *, trusted: bool) -> None:
@@ -98,13 +99,13 @@ class Intake:
             self.report(native, f"turned up later, so '{pattern}' does not hold for it; name it or accept it")
         promise = Promise(self.namespace, standing.descriptor, stated.values, trusted)
         try:
-            entry = settle(standing.entry, promise, standing.by, self.now)
+            entry = settle(standing.entry, promise, standing.by, self.now, self.recall)
         except SchemaError as error:
             self.refuse(native, [str(error)], before, standing.entry)
         except AdmissionError as error:
             self.refuse(native, list(error.reasons), before, standing.entry)
         else:
-            versions = offered(self.namespace, entry, quarantined=False)
+            versions = offered(self.namespace, entry, quarantined=False, recall=self.recall)
             self.taken[native] = Taken(native, entry, versions, before, stated.values)
 
     def report_steps(self) -> None:

@@ -1,6 +1,6 @@
 """Which versions of one imported tool are offered, and how large is the step to the newest?"""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,8 @@ from holdfast.model.schema import SchemaError
 from holdfast.model.version import bump, parse_version
 from holdfast.model.vocabulary import ToolStatus
 
+Recall = Callable[[str], Contract | None]
+"""Contracts that were made before, by digest."""
 _FREE = {"identity", "affordance"}
 """Parts in which an older version may differ and still govern a call in the same way."""
 
@@ -40,8 +42,17 @@ class Promise:
         """Raises SchemaError or AdmissionError."""
         return build(self.namespace, self.descriptor, version, self.stated, trust_annotations=self.trusted)
 
+    def is_of(self, record: Accepted) -> bool:
+        """To the letter: what was made of the one is made of the other."""
+        alike = same(record.descriptor, self.descriptor) and same(record.stated, self.stated)
+        return alike and record.trusted is self.trusted
 
-def settle(entry: Entry, promise: Promise, by: str, now: str) -> Entry:
+
+def nothing(digest: str) -> Contract | None:
+    """No contract is remembered."""
+
+
+def settle(entry: Entry, promise: Promise, by: str, now: str, recall: Recall = nothing) -> Entry:
     """The entry whose current version is this promise; raises AdmissionError or SchemaError.
 
     The version moves when the contract does, as far as what changed asks for; by a patch where that is
@@ -51,6 +62,8 @@ def settle(entry: Entry, promise: Promise, by: str, now: str) -> Entry:
     if before is None:
         contract = promise.contract(promise.stated.get("version", FIRST_VERSION))
         return entry.with_version(_record(contract, promise, by, now))
+    if promise.is_of(before) and recall(before.contract) is not None:
+        return entry
     contract = promise.contract(before.version)
     if contract.version == before.version and contract.digest == before.contract:
         if same(before.descriptor, promise.descriptor):
@@ -66,13 +79,13 @@ def settle(entry: Entry, promise: Promise, by: str, now: str) -> Entry:
     return entry.with_version(_record(contract, promise, who, now))
 
 
-def offered(namespace: str, entry: Entry, *, quarantined: bool) -> list[Version]:
+def offered(namespace: str, entry: Entry, *, quarantined: bool, recall: Recall = nothing) -> list[Version]:
     """Every version that can be made again exactly, oldest first."""
     made: list[Version] = []
     current = entry.current
     newest: Contract | None = None
     for record in reversed(entry.versions):
-        contract = rebuilt(namespace, record)
+        contract = recall(record.contract) or rebuilt(namespace, record)
         if contract is None:
             if record is current:
                 break

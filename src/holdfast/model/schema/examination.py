@@ -49,6 +49,13 @@ def examine(schema: Any) -> list[str]:
     return list(found)
 
 
+def vouch(schema: Any) -> None:
+    """This very schema was examined before, by another process, and is good."""
+    name = known_by(schema)
+    if name is not None and len(_EXAMINED) < REMEMBERED:
+        _EXAMINED.setdefault(name, ())
+
+
 def _examine(schema: Any) -> list[str]:
     if not isinstance(schema, dict):
         return ["a schema must be an object"]
