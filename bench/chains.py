@@ -6,7 +6,8 @@ Embedded on SQLite and on PostgreSQL, each in a process of its own. A step is th
 ten steps and one of one, so that what a run costs once does not count. Compared in turns, in one run and on
 one database: steps of a chain (governed calls in a journal), the same governed calls without a chain, and
 bare steps of DBOS, which write down their result and govern nothing. Then runs that wait for an approval: CPU
-of a minute of housekeeping with none of them and with all of them, and of what DBOS polls beside it.
+of a minute of housekeeping with none of them and with all of them, of the process and of the database server,
+and of what DBOS polls beside it.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from typing import Any
 import uvloop
 
 from bench.kept import keep, machine
+from bench.processes import snapshot
 from bench.tools import TOOLS
 from holdfast import Effect, Floor, Gateway, Principal, Undo, tool
 from holdfast import config as configuration
@@ -162,18 +164,27 @@ async def waiting(gateway: Gateway, number: int) -> None:
         await gateway._runs.journal(taken).move(RunState.RUNNING, **on)
 
 
-async def tended(gateway: Gateway) -> dict[str, float]:
-    """CPU of a minute of housekeeping, in ms: what it does for chains, and all of it."""
+async def tended(gateway: Gateway, database: int | None) -> dict[str, float]:
+    """CPU of a minute of housekeeping, in ms: what it does for chains, and all of it; and the database's."""
     rounds = round(MINUTE_S / defaults.SWEEP_S)
     found = {}
     turns: dict[str, Callable[[], Awaitable[Any]]] = {"chains": gateway.chains.tend, "all": gateway.tidy}
     for name, turn in turns.items():
         await turn()
-        start = time.process_time()
+        start, served = time.process_time(), _serving_s(database)
         for _ in range(rounds):
             await turn()
         found[name] = round((time.process_time() - start) * 1e3, 1)
+        found[f"{name}, database"] = round((_serving_s(database) - served) * 1e3, 1)
     return found
+
+
+def _serving_s(database: int | None) -> float:
+    """CPU of the database server and all its processes so far; an embedded one is part of our own."""
+    if database is None:
+        return 0.0
+    seen = snapshot()
+    return seen.cpu_s(seen.family(database))
 
 
 async def idle() -> float:
@@ -183,7 +194,7 @@ async def idle() -> float:
     return round((time.process_time() - start) * MINUTE_S / IDLE_S * 1e3, 1)
 
 
-async def measured(url: str, folder: str, rounds: int, number: int) -> dict[str, Any]:
+async def measured(url: str, folder: str, rounds: int, number: int, database: int | None) -> dict[str, Any]:
     import dbos
 
     bare = bare_workflow(dbos)
@@ -201,9 +212,9 @@ async def measured(url: str, folder: str, rounds: int, number: int) -> dict[str,
         for _ in range(rounds + 1):
             for way in ways:
                 await way.turn()
-        before, polled = await tended(gateway), await idle()
+        before, polled = await tended(gateway, database), await idle()
         await waiting(gateway, number)
-        after, still = await tended(gateway), await idle()
+        after, still = await tended(gateway, database), await idle()
         return {
             "step": {way.name: way.told() for way in ways},
             "minute_cpu_ms": {"none_waiting": before, "waiting": after},
@@ -221,14 +232,19 @@ def show(kind: str, found: dict[str, Any], number: int) -> None:
         print(f"  {words:<32}{cost['wall_ms']:>9.2f}{cost['cpu_ms']:>9.2f}{ratio:>9.2f}")
     for name, words in {"none_waiting": "no run waits", "waiting": f"{number:,} runs wait"}.items():
         minute, polled = found["minute_cpu_ms"][name], found["polling_cpu_ms"][name]
-        told = f"chains {minute['chains']:.0f} ms, all of it {minute['all']:.0f} ms; polling {polled:.0f} ms"
-        print(f"  a minute of housekeeping, {words}: {told}")
+        told = f"chains {minute['chains']:.0f} ms, all of it {minute['all']:.0f} ms"
+        served = f"{minute['chains, database']:.0f} and {minute['all, database']:.0f} ms"
+        print(
+            f"  a minute of housekeeping, {words}: {told}; database server {served}; polling {polled:.0f} ms"
+        )
 
 
-def apart(url: str, folder: str, asked: argparse.Namespace) -> dict[str, Any]:
+def apart(url: str, folder: str, asked: argparse.Namespace, database: int | None = None) -> dict[str, Any]:
     """In a process of its own: there is one DBOS in each."""
     command = [sys.executable, "-m", "bench.chains", "--store", url, "--folder", folder]
-    told = subprocess.run([*command, *(["--quick"] if asked.quick else [])], capture_output=True, text=True)
+    command += ["--quick"] if asked.quick else []
+    command += ["--database", str(database)] if database is not None else []
+    told = subprocess.run(command, capture_output=True, text=True)
     assert told.returncode == 0, told.stderr[-3000:]
     found: dict[str, Any] = json.loads(told.stdout.splitlines()[-1])
     return found
@@ -238,7 +254,7 @@ def main(asked: argparse.Namespace) -> None:
     logging.basicConfig(level=logging.ERROR)
     rounds, number = (QUICK_ROUNDS, QUICK_WAITING) if asked.quick else (ROUNDS, WAITING)
     if asked.store:
-        print(json.dumps(uvloop.run(measured(asked.store, asked.folder, rounds, number))))
+        print(json.dumps(uvloop.run(measured(asked.store, asked.folder, rounds, number, asked.database))))
         return
     print(machine())
     found = {}
@@ -246,7 +262,7 @@ def main(asked: argparse.Namespace) -> None:
         found["sqlite"] = apart(f"sqlite:///{folder}/bench.db", folder, asked)
         show("embedded, SQLite", found["sqlite"], number)
     with tempfile.TemporaryDirectory() as folder, Postgres(durable=True) as server:
-        found["postgres"] = apart(server.url, folder, asked)
+        found["postgres"] = apart(server.url, folder, asked, server.pid)
         show("PostgreSQL", found["postgres"], number)
     keep("chains-quick" if asked.quick else "chains", steps=STEPS, rounds=rounds, waiting=number, **found)
 
@@ -256,4 +272,5 @@ if __name__ == "__main__":
     parser.add_argument("--quick", action="store_true", help="fewer rounds, and fewer runs that wait")
     parser.add_argument("--store", help=argparse.SUPPRESS)
     parser.add_argument("--folder", help=argparse.SUPPRESS)
+    parser.add_argument("--database", type=int, help=argparse.SUPPRESS)
     main(parser.parse_args())

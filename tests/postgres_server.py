@@ -78,6 +78,11 @@ class Postgres:
         return self._folder
 
     @property
+    def pid(self) -> int:
+        """Of the process that all others of the server come from."""
+        return int((self.folder / "data" / "postmaster.pid").read_text().splitlines()[0])
+
+    @property
     def url(self) -> str:
         """Its first database, empty at first, for the plain role."""
         return self.url_of(ROLE)
