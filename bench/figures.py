@@ -58,9 +58,10 @@ def gateways(kept: Mapping[str, Any]) -> str:
 
 def goals(kept: Mapping[str, Any]) -> str:
     rows = [["", "wanted", "found", ""]]
-    judged = Goals(ALL, _rounds(kept), kept["fsync_ms"]).judged()
-    rows += [[one.goal, one.wanted, one.found, one.verdict] for one in judged]
-    return _aligned(rows)
+    goals = Goals(ALL, _rounds(kept), kept["fsync_ms"], kept.get("cores"))
+    rows += [[one.goal, one.wanted, one.found, one.verdict] for one in goals.judged()]
+    limits = "".join(f"- {said.replace(' us ', ' µs ')}\n" for said in goals.limits())
+    return _aligned(rows) + (f"\nWhat a second worker could give at most here:\n\n{limits}" if limits else "")
 
 
 def machine(kept: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ shown, but nothing is concluded from it: a `?`, and no ratio. `bench/results/` k
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -57,13 +58,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"fsync {disk:.2f} ms (median)")
     for concurrency in asked.concurrency:
         print(table(contestants, rounds, concurrency, asked.noisy))
-    goals = Goals(contestants, rounds, disk).judged()
-    print("\n".join(("", "promises", *map(str, goals))))
+    goals = Goals(contestants, rounds, disk)
+    print("\n".join(("", "promises", *map(str, goals.judged()), *goals.limits())))
     for doubt in doubts(rounds):
         print(f"! {doubt}")
     keep(
         asked.keep,
         fsync_ms=round(disk, 3),
+        cores=os.cpu_count(),
         not_measured=sorted(untold),
         rounds=[{**asdict(r), "fault": "", "quiet": r.quiet} for r in rounds],
     )

@@ -1,5 +1,6 @@
 """Are the promises about speed kept in this run? Each is a ratio of two figures of the same run."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,8 +24,14 @@ class Judged:
 
 
 class Goals:
-    def __init__(self, contestants: Sequence[Contestant], rounds: Sequence[Round], fsync_ms: float) -> None:
-        self._fsync_ms = fsync_ms
+    def __init__(
+        self,
+        contestants: Sequence[Contestant],
+        rounds: Sequence[Round],
+        fsync_ms: float,
+        cores: int | None = None,
+    ) -> None:
+        self._fsync_ms, self._cores = fsync_ms, cores or os.cpu_count() or 1
         self._by_name = {
             (figures.contestant.name, concurrency): figures
             for concurrency in (1, 32)
@@ -45,6 +52,22 @@ class Goals:
             self._rate(f"{write}, two workers", self._by_name.get((write, 32)), "one worker", 1.6),
         ]
         return [one for one in found if one.found != "-"]
+
+    def limits(self) -> list[str]:
+        """What a second worker could give at most where everybody shares the machine's cores."""
+        return [said for name in ("holdfast read", "holdfast durable write") if (said := self._limit(name))]
+
+    def _limit(self, name: str) -> str | None:
+        one = self._by_name.get((name, 32))
+        gateway, around = (None if one is None else one.median(what) for what in ("cpu_us", "around_us"))
+        if one is None or gateway is None or around is None:
+            return None
+        most = self._cores * 1e6 / (gateway + around)
+        return (
+            f"{name}: a call takes {gateway:.0f} us of CPU in the gateway and {around:.0f} us in load and "
+            f"upstream; {self._cores} cores carry at most {most:,.0f} of these a second, "
+            f"{most / one.per_second:.2f} x one worker"
+        )
 
     def _best(self, word: str) -> Figures | None:
         peers = [

@@ -31,6 +31,8 @@ class Round:
     p99_ms: float | None
     cpu_us: float | None
     """Of the gateway, per call."""
+    around_us: float | None = None
+    """Of the load and the upstream, which share the machine with it, per call."""
     rss_mb: float
     others: float
     """The share of a core that somebody else took meanwhile."""
@@ -111,6 +113,7 @@ class Ring:
         ours = before.family(os.getpid(), resting) | after.family(os.getpid(), resting)
         gateway = after.family(endpoint.pid, servers)
         spent = after.cpu_s(gateway) - before.cpu_s(before.family(endpoint.pid, servers))
+        all_spent = after.cpu_s(ours) - before.cpu_s(ours)
         calls = int(seen["calls"])
         return Round(
             contestant=who.name,
@@ -123,6 +126,7 @@ class Ring:
             p95_ms=seen["p95_ms"],
             p99_ms=seen["p99_ms"],
             cpu_us=spent / calls * 1e6 if calls else None,
+            around_us=(all_spent - spent) / calls * 1e6 if calls else None,
             rss_mb=after.rss(gateway) / 2**20,
             others=others(before, after, ours),
             reached=bool(endpoint.own_upstream) or who.cached or self._calls() - came >= seen["answered"],

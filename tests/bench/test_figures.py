@@ -57,6 +57,13 @@ def test_nothing_is_concluded_from_rounds_that_others_disturbed(disturbed: str) 
     assert set(said.values()) == {"no conclusion"}
 
 
+def test_what_a_second_worker_can_give_is_told_from_what_everybody_takes_of_the_cores() -> None:
+    one = a_round("holdfast read", per_second=4_000.0, cpu_us=200.0, around_us=50.0)
+    [said] = Goals(ALL, (one,), fsync_ms=0.5, cores=2).limits()
+    assert said.endswith("2 cores carry at most 8,000 of these a second, 2.00 x one worker")
+    assert Goals(ALL, (a_round("holdfast read"),), fsync_ms=0.5).limits() == []  # kept before it was measured
+
+
 def test_a_write_may_take_two_fsyncs_and_six_direct_calls() -> None:
     direct = a_round("direct", concurrency=1, p50_ms=0.2)
     goal = "holdfast durable write, p50 at 1, in ms: 2 fsyncs + 6 x direct"
