@@ -16,6 +16,8 @@ class Endpoint:
     """What it puts before the names of tools."""
     own_upstream: str = ""
     """A part of the command line of servers it starts itself: they are upstreams, not the gateway."""
+    database: int | None = None
+    """The server of its store: not the gateway, and nobody who disturbs it either."""
 
 
 Open = Callable[[Path, str], AbstractContextManager[Endpoint]]

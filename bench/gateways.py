@@ -5,10 +5,10 @@
     python -m bench.gateways --extras               other eras and settings too
     python -m bench.gateways --only holdfast        those whose name has the word in it, and direct
 
-Every gateway runs in its own environment and idles until its turn; rounds go round in turn, so that a slow
-minute hurts all alike. `CPU us` is the gateway's own per call and `RSS` its memory, with its children; in the
-row `direct` they are the upstream's. A round in which other processes took more than a tenth of a core is
-shown, but nothing is concluded from it: a `?`, and no ratio. `bench/results/` keeps the results.
+Every gateway runs in its own environment and stands still until its turn; rounds go round in turn, so that a
+slow minute hurts all alike. `CPU us` is the gateway's own per call and `RSS` its memory, with its children;
+in the row `direct` they are the upstream's. A round in which other processes took more than a tenth of a core
+is shown, but nothing is concluded from it: a `?`, and no ratio. `bench/results/` keeps the results.
 """
 
 import argparse

@@ -2,10 +2,12 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -87,9 +89,21 @@ class Ring:
 
     def measure(self, who: Contestant, endpoint: Endpoint, concurrency: int) -> Round:
         try:
-            return self._measured(who, endpoint, concurrency)
+            with self._alone(endpoint.pid):
+                return self._measured(who, endpoint, concurrency)
         except Unmeasured as error:
             return nothing(who, concurrency, str(error))
+
+    @contextmanager
+    def _alone(self, pid: int) -> Iterator[None]:
+        """The others stand still: what they still have to do for their own round would disturb this one."""
+        seen = snapshot()
+        resting = [one for other in self._gateways - {pid} for one in seen.family(other)]
+        try:
+            _send(signal.SIGSTOP, resting)
+            yield
+        finally:
+            _send(signal.SIGCONT, resting)
 
     def _measured(self, who: Contestant, endpoint: Endpoint, concurrency: int) -> Round:
         self._number += 1
@@ -110,7 +124,10 @@ class Ring:
         servers: set[int] = set()
         before, after, seen = load(orders, lambda taken: servers.update(_own_upstreams(endpoint, taken)))
         resting = self._gateways - {endpoint.pid}
-        ours = before.family(os.getpid(), resting) | after.family(os.getpid(), resting)
+        roots = [os.getpid(), *([endpoint.database] if endpoint.database is not None else [])]
+        ours = frozenset(
+            pid for taken in (before, after) for root in roots for pid in taken.family(root, resting)
+        )
         gateway = after.family(endpoint.pid, servers)
         spent = after.cpu_s(gateway) - before.cpu_s(before.family(endpoint.pid, servers))
         all_spent = after.cpu_s(ours) - before.cpu_s(ours)
@@ -135,6 +152,12 @@ class Ring:
     def _calls(self) -> int:
         with urllib.request.urlopen(self._upstream.removesuffix("/mcp") + "/calls", timeout=30) as said:
             return int(said.read())
+
+
+def _send(what: signal.Signals, pids: list[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, what)
 
 
 def load(orders: Orders, look: Callable[[Snapshot], None]) -> tuple[Snapshot, Snapshot, dict[str, Any]]:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -50,7 +51,7 @@ def on_postgres(place: Path, upstream: str) -> Iterator[Endpoint]:
         Postgres(durable=True) as server,
         served(place, configured(place, upstream, server.url), SERVE) as endpoint,
     ):
-        yield endpoint
+        yield replace(endpoint, database=server.pid)
 
 
 def configured(place: Path, upstream: str, store: str | None = None) -> Path:
