@@ -135,6 +135,7 @@ def test_who_looks_at_a_run_that_waits_is_told_what_to_do(
     assert run(["approve", approval, "--note", "fine"]) == 0
     answered = capsys.readouterr().out
     assert "its run goes on where 'serve' runs" in answered
+    assert "chain resume run_" in answered
     assert "calls again with key" not in answered
 
 

@@ -144,8 +144,8 @@ def _show_answer(asked: Approval) -> None:
             if asked.ref.tool in (PLAN, RULE):
                 then = f"{asked.ref.key} stands now"
             elif (run := _OF_RUN.match(asked.ref.key)) is not None:
-                then = "its run goes on where 'serve' runs, or when it is started again with its own key; "
-                then += f"look: {command()} chain show {run[1]}"
+                then = "its run goes on where 'serve' runs, when it is started again with its own key, "
+                then += f"or for an operator with: {command()} chain resume {run[1]}"
             elif asked.release == "gateway":
                 then = f"the gateway runs it; its outcome is that of call {asked.call_id}"
             show(text(("  next: ", "dim"), then))
