@@ -2,7 +2,8 @@
 
 The whole server under load, on a real SQLite store: once as it is, for the total, and once with every part
 watched. What watching costs is taken away, so the parts must sum to the total of the one that nobody watched;
-the table says how nearly they do.
+the table says how nearly they do. What it costs under load is told by a third server, which watches
+everything twice: what that takes more than the second is what one watching takes.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,25 @@ class Parts:
         return {**vars(self), "sum": self.sum, "off": self.off, "close": close}
 
 
+@dataclass
+class Looked:
+    """Microseconds of one call on the loop by part, in the mean of all rounds, as they were seen."""
+
+    spent: Counter[str] = field(default_factory=Counter)
+    looking: Counter[str] = field(default_factory=Counter)
+    """What looking would have cost each part where nothing else is done."""
+    apart: Counter[str] = field(default_factory=Counter)
+    """In other threads, where nobody looks."""
+
+
+def parted(once: Looked, twice: Looked) -> Counter[str]:
+    """What each part costs that nobody looks at."""
+    thought, found = once.looking.total(), twice.spent.total() - once.spent.total()
+    dearer = max(1.0, found / thought) if thought else 1.0
+    parts = Counter({part: max(0.0, us - dearer * once.looking[part]) for part, us in once.spent.items()})
+    return parts + once.apart
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="bench.parts", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=1.0)
@@ -103,22 +123,28 @@ class _Ring:
         self.missing: list[str] = []
         upstream, _ = stack.enter_context(running_upstream())
         served = []
-        for name, command in (("plain", holdfast.SERVE), ("watched", WATCHED_SERVE)):
+        once = {"BENCH_PARTS": str(self._report), "PYTHONPATH": str(ROOT)}
+        twice = once | {"BENCH_TWICE": "1"}
+        for name, command, variables in (
+            ("plain", holdfast.SERVE, once),
+            ("watched", WATCHED_SERVE, once),
+            ("watched twice", WATCHED_SERVE, twice),
+        ):
             (place / name).mkdir()
             config = holdfast.configured(place / name, upstream)
-            variables = {"BENCH_PARTS": str(self._report), "PYTHONPATH": str(ROOT)}
             served.append(stack.enter_context(holdfast.served(place / name, config, command, variables)))
-        self._plain, self._watched = served
+        self._plain, self._watched, self._twice = served
 
     def measured(self, tool: str) -> Parts:
-        totals, spent, loud = [], Counter[str](), []
+        totals, loud, once, twice = [], [], Looked(), Looked()
         for _ in range(self._asked.rounds):
             total, disturbed = self._total(tool)
             totals.append(total)
             loud.append(disturbed)
-            spent.update(self._parts(tool))
-        parts = {title: spent[part] / self._asked.rounds for title, part in ORDER}
-        return Parts(tool, parts, statistics.mean(totals), max(loud))
+            for seen, endpoint in ((once, self._watched), (twice, self._twice)):
+                self._look(seen, tool, endpoint)
+        parts = parted(once, twice)
+        return Parts(tool, {title: parts[part] for title, part in ORDER}, statistics.mean(totals), max(loud))
 
     def _total(self, tool: str) -> tuple[float, float]:
         before, after, seen = load(self._orders(tool, self._plain), lambda taken: None)
@@ -127,17 +153,20 @@ class _Ring:
         spent = after.cpu_s(family) - before.cpu_s(family)
         return spent / seen["calls"] * 1e6, others(before, after, ours)
 
-    def _parts(self, tool: str) -> dict[str, float]:
+    def _look(self, seen: Looked, tool: str, endpoint: Endpoint) -> None:
         signals = iter((signal.SIGUSR1, signal.SIGUSR2))
         self._report.unlink(missing_ok=True)
-        load(self._orders(tool, self._watched), lambda _: os.kill(self._watched.pid, next(signals)))
+        load(self._orders(tool, endpoint), lambda _: os.kill(endpoint.pid, next(signals)))
         until = time.monotonic() + WRITES_S
         while not self._report.exists() and time.monotonic() < until:
             time.sleep(0.05)
         said = json.loads(self._report.read_text())
         self.missing = said["missing"]
-        spent = {**said["parts"], "store": said["store"], "others": said["others"]}
-        return {part: ns / 1000 / said["calls"] for part, ns in spent.items()}
+        each = 1000 * said["calls"] * self._asked.rounds
+        apart = {"store": said["store"], "others": said["others"]}
+        seen.spent.update({part: ns / each for part, ns in said["spent"].items()})
+        seen.looking.update({part: ns / each for part, ns in said["looking"].items()})
+        seen.apart.update({part: ns / each for part, ns in apart.items()})
 
     def _orders(self, tool: str, endpoint: Endpoint) -> Orders:
         self._number += 1

@@ -1,7 +1,8 @@
 """Where does a thread's CPU time go? Every moment is charged to one part: the innermost that is under way.
 
 A coroutine is charged step by step, so what others do while it waits is not its own. Looking costs something
-itself: `calibrate` measures how much, and `charged` takes it away again.
+itself: `calibrate` measures how much that is where nothing else is done, and `looking` says what that makes
+for each part. Among other work a look costs more; who looks `twice` at everything finds out how much more.
 """
 
 import statistics
@@ -38,16 +39,17 @@ class Part:
         self.outer = [0, 0, 0]
         """Looks of each kind that this part was around."""
 
-    def charged(self, costs: tuple[Cost, ...]) -> float:
+    def looking(self, costs: tuple[Cost, ...]) -> float:
         inner = sum(times * cost.inner for times, cost in zip(self.inner, costs, strict=True))
         outer = sum(times * cost.outer for times, cost in zip(self.outer, costs, strict=True))
-        return max(0.0, self.spent - inner - outer)
+        return inner + outer
 
 
 class Stopwatch:
     """Of one thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, twice: bool = False) -> None:
+        self.twice = twice
         self.part = Part(REST)
         self.parts = {REST: self.part}
         self._mark = time.thread_time_ns()
@@ -75,7 +77,9 @@ class Stopwatch:
 
     def around(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         part = self.parts.setdefault(name, Part(name))
-        return self._task(part, function) if iscoroutinefunction(function) else self._call(part, function)
+        watch = self._task if iscoroutinefunction(function) else self._call
+        watched = watch(part, function)
+        return watch(part, watched) if self.twice else watched
 
     def _call(self, part: Part, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
@@ -118,9 +122,13 @@ class Stopwatch:
             except BaseException as error:
                 failed = error
 
-    def charged(self, costs: tuple[Cost, ...]) -> dict[str, float]:
-        """Nanoseconds of each part, without what looking cost."""
-        return {name: part.charged(costs) for name, part in self.parts.items()}
+    def spent(self) -> dict[str, int]:
+        """Nanoseconds of each part, with what looking cost."""
+        return {name: part.spent for name, part in self.parts.items()}
+
+    def looking(self, costs: tuple[Cost, ...]) -> dict[str, float]:
+        """Nanoseconds that looking cost each part, if every look cost that much."""
+        return {name: part.looking(costs) for name, part in self.parts.items()}
 
 
 def calibrate(times: int = 200, rounds: int = 25) -> tuple[Cost, ...]:

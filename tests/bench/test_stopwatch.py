@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from bench.parts import Looked, parted
 from bench.stopwatch import CALL, REST, STEP, TASK, Cost, Part, Stopwatch, calibrate
 
 
@@ -88,13 +89,38 @@ async def test_a_watched_part_can_be_cancelled_while_it_waits() -> None:
     assert watch.part.name == REST
 
 
-def test_what_looking_costs_is_taken_from_both_sides() -> None:
+def test_what_looking_costs_is_told_for_both_sides() -> None:
     watch = Stopwatch()
     part = watch.parts["part"] = Part("part")
-    part.spent, part.inner[CALL] = 10_000, 3
-    watch.part.spent, watch.part.outer[CALL] = 5_000, 3
+    part.inner[CALL] = watch.part.outer[CALL] = 3
     free = Cost(0.0, 0.0)
-    assert watch.charged((Cost(100.0, 200.0), free, free)) == {"part": 9_700.0, REST: 4_400.0}
+    assert watch.looking((Cost(100.0, 200.0), free, free)) == {"part": 300.0, REST: 600.0}
+
+
+async def test_who_looks_twice_looks_twice_as_often_and_changes_nothing() -> None:
+    watch = Stopwatch(twice=True)
+
+    async def waits() -> str:
+        await asyncio.sleep(0)
+        return "done"
+
+    assert await watch.around("waits", waits)() == "done"
+    assert watch.around("calls", lambda: 7)() == 7
+    waiting, calling = watch.parts["waits"], watch.parts["calls"]
+    assert (waiting.calls, waiting.inner[TASK], waiting.inner[STEP]) == (2, 2, 2)
+    assert (calling.calls, calling.inner[CALL]) == (2, 2)
+    assert watch.part.name == REST
+
+
+def test_a_look_costs_what_looking_twice_takes_more_than_looking_once() -> None:
+    once, twice = Looked(), Looked()
+    once.spent.update({"run": 100.0, "claim": 50.0})
+    once.looking.update({"run": 6.0, "claim": 4.0})
+    once.apart.update({"store": 30.0})
+    twice.spent.update({"run": 112.0, "claim": 58.0})  # 20 more where 10 were thought of
+    assert parted(once, twice) == {"run": 88.0, "claim": 42.0, "store": 30.0}
+    twice.spent = once.spent.copy()  # by chance: a look costs no less than where nothing else is done
+    assert parted(once, twice) == {"run": 94.0, "claim": 46.0, "store": 30.0}
 
 
 def test_a_calibration_knows_every_kind_of_look() -> None:
