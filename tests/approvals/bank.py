@@ -71,7 +71,7 @@ class Bank:
     @tool(effect=Effect.READ_ONLY)
     async def books(self, order: str) -> Books:
         """Look at the books."""
-        return Books(balance=self.balance, owner="Mira Sand", pin="0815")
+        return Books(balance=self.balance, owner="Mira Sand", pin="0815-canary")
 
     @tool(**PAYING)
     async def pay(self, order: str, note: str = "", to: Pii = "", password: Secret = "") -> str:

@@ -59,7 +59,7 @@ async def test_nothing_sensitive_and_no_evidence_leaves_with_a_notice(
         await gateway.notices.round()
         [kept] = await gateway.notices.list(BEN)
     [got] = receiver.got
-    for unsaid in (b"Peter Pan", b"hunter22", b"Mira Sand", b"0815", b"balance"):
+    for unsaid in (b"Peter Pan", b"hunter22", b"Mira Sand", b"0815-canary", b"balance"):
         assert unsaid not in got.body
     assert got.said["data"]["packet"]["arguments"]["note"] == "rent"
     assert kept.sent_at is not None

@@ -66,7 +66,7 @@ async def test_a_question_says_what_happens_to_whom_and_that_it_cannot_be_undone
     assert "Costs 0.25 USD per call" in said
     assert "ticket 7" in said
     assert "first question of this caller" in said
-    assert "0815" not in said  # what nobody may see
+    assert "0815-canary" not in said  # what nobody may see
 
 
 @requirement("PPL-2", "APR-1")
