@@ -26,6 +26,7 @@ from holdfast.ports import (
 )
 from holdfast.records.chain import Record
 from holdfast.stores.memory import MemoryStore
+from holdfast.stores.sqlite.spool import Spools
 from holdfast.testing import ManualClock
 from tests.stored import ALL, place, records, stored
 from tests.stores.calls import observed
@@ -164,6 +165,12 @@ def read_records(path: Path) -> Iterator[Record]:
     with closing(sqlite3.connect(path)) as connection:
         for row in connection.execute("SELECT * FROM record ORDER BY writer, seq").fetchall():
             yield Record(*row)
+
+
+def spooled(path: Path) -> list[Record]:
+    """What waits beside the database at `path`, as it is on the disk."""
+    spools = Spools(path.with_name(f"{path.name}-workers"))
+    return [Record(*row) for writer in spools.writers() for row in spools.all(writer)]
 
 
 STORES: dict[str, Open] = {kind: partial(open_world, kind) for kind in ALL}

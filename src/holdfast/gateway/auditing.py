@@ -90,11 +90,15 @@ class Auditing:
 
     async def tidy(self, *, sign_now: bool = False) -> int:
         """Sequence what waits; sign the tree when it is time. Returns how many records were sequenced."""
-        sequenced = await self._audit.sequence()
+        sequenced = await self._audit.sequence(others=sign_now)
         due = self._clock.monotonic() - self._signed_at >= defaults.CHECKPOINT_S
         if self._notary is not None and (sign_now or due):
             await self._sign(self._notary)
         return sequenced
+
+    async def gather(self) -> None:
+        """Whatever was recorded so far, by whichever process, is in the tree."""
+        await self._audit.sequence()
 
     async def usage(self, since: float) -> Sequence[Use]:
         await self._audit.sequence()

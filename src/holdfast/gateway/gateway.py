@@ -815,6 +815,7 @@ class Gateway:
         """Write everything of this moment to a file, while calls go on."""
         self._need_operator(by)
         await self._auditing.note(auditing.ALL_TENANTS, "backup", by.user)
+        await self._auditing.gather()
         return await backups.take(self.config, path, self._ports)
 
     async def recover(self, by: Principal, wish: Wish) -> Recovered:

@@ -60,7 +60,7 @@ class Timing:
 class _Written:
     """What was worked out from an observation once, and is kept beside its members."""
 
-    __slots__ = ("_json",)
+    __slots__ = ("_json", "_members")
 
 
 @value(kw_only=True)
@@ -128,13 +128,16 @@ class Observation(_Written):
         """Written once: the ledger, the audit and the answer get the same bytes."""
         written: bytes | None = getattr(self, "_json", None)
         if written is None:
-            written = orjson.dumps(as_members(self))
+            members = as_members(self)
+            written = orjson.dumps(members)
             object.__setattr__(self, "_json", written)
+            object.__setattr__(self, "_members", members)
         return written
 
     def to_dict(self) -> dict[str, Any]:
         """Members marked `?` in NAM-4 are left out where there is nothing to say."""
-        return as_members(self)
+        members: dict[str, Any] | None = getattr(self, "_members", None)
+        return as_members(self) if members is None else members.copy()
 
     @classmethod
     def from_json(cls, raw: bytes) -> "Observation":

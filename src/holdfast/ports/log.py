@@ -9,8 +9,11 @@ from holdfast.model.record import Entry, Use
 class Audit(Protocol):
     """The records of all tenants as one Merkle tree; a tenant sees its own, and proves them to anybody."""
 
-    async def sequence(self) -> int:
-        """Append what is committed and not in the tree yet, durably; how many records that were."""
+    async def sequence(self, *, others: bool = True) -> int:
+        """Append what is committed and not in the tree yet, durably; how many records that were.
+
+        Without `others`, processes that live are left to take in what waits beside the database for them.
+        """
         ...
 
     async def head(self) -> tuple[int, bytes]:

@@ -8,6 +8,7 @@ import ctypes
 import ctypes.util
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -31,11 +32,10 @@ class Boot(Protocol):
 class SystemBoot:
     """This machine since it was started."""
 
+    now = staticmethod(partial(time.clock_gettime, _SINCE_BOOT))
+
     def __init__(self) -> None:
         self.id = _boot_id()
-
-    def now(self) -> float:
-        return time.clock_gettime(_SINCE_BOOT)
 
 
 def _boot_id() -> str:

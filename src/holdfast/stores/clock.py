@@ -12,9 +12,7 @@ class Passing:
 
     def __init__(self, machine: Clock) -> None:
         self._machine = machine
-
-    def monotonic(self) -> float:
-        return self._machine.monotonic()
+        self.monotonic = machine.monotonic  # as it is: every gate asks
 
     async def sleep(self, seconds: float) -> None:
         await self._machine.sleep(seconds)

@@ -66,6 +66,8 @@ class LockedWorkers:
             self._gate = None
 
     def alive(self, worker: str) -> bool:
+        """Whether this worker, or the one whose spool this is, may still act."""
+        worker = worker.partition(".")[0]
         if worker == self.id:
             return True
         if worker in self._dead:

@@ -27,7 +27,7 @@ class MemoryAudit:
         self._pruned: dict[str, int] = {}
         self._checkpoints: list[tuple[int, str]] = []
 
-    async def sequence(self) -> int:
+    async def sequence(self, *, others: bool = True) -> int:
         fresh = self._shelf.records[len(self._leaves) :]
         for record in fresh:
             for level, place, made in self._frontier.append(leaf_hash(record.hash)):

@@ -24,6 +24,8 @@ Ts = TypeVarTuple("Ts")
 class PostgresWriter:
     in_order: Final = False  # lanes overtake each other
     recent: Final = None  # each lane has a chain of its own
+    spool: Final = None  # a server is asked to keep every record
+    spools: Final = None
 
     def __init__(
         self,

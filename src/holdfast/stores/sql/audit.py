@@ -1,19 +1,27 @@
 """The records as one tree that proves them, read by tenant."""
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any
 
+from holdfast.model.errors import StoreError
 from holdfast.model.record import Entry, Record, Use
 from holdfast.ports import Clock
 from holdfast.records.body import act_body
+from holdfast.records.chain import GENESIS, Mark
 from holdfast.records.merkle import Frontier, consistency_proof, inclusion_proof, root_of
 from holdfast.stores.halted import EVERYWHERE
 from holdfast.stores.keyring import Keyring
-from holdfast.stores.recent import MOST
+from holdfast.stores.recent import MOST, Recent
 from holdfast.stores.sql import own, sequencer
-from holdfast.stores.sql.engine import Reader, Row, Values, Writer
+from holdfast.stores.sql.engine import Reader, Row, Transaction, Values, Writer
 from holdfast.stores.sql.sequencer import Tree
 from holdfast.stores.worker import Workers
+
+log = logging.getLogger(__name__)
+
+_Append = Callable[[Transaction, int, Sequence[Record], Frontier | None], Awaitable[Frontier | None]]
 
 _COLUMNS = "l.leaf, r.tenant, r.writer, r.seq, r.call_id, r.kind, r.at, r.body, r.prev, r.hash"
 _ENTRIES = f"SELECT {_COLUMNS} FROM tree_leaf l JOIN record r USING (tenant, writer, seq)"  # noqa: S608
@@ -64,14 +72,26 @@ class SqlAudit:
         self._tree = Tree(self._read)
         self._edge: Frontier | None = None  # where the tree ended when we last appended
         self._reopened_at = clock.monotonic()
+        self._turn = asyncio.Lock()
+        self._folding: asyncio.Task[None] | None = None
+        if writer.spool is not None:
+            writer.spool.full = self._fold_soon
 
-    async def sequence(self) -> int:
-        if self._clock.monotonic() - self._reopened_at >= REOPEN_S:
-            self._reopened_at = self._clock.monotonic()
-            await self._writer.submit(EVERYWHERE, False, sequencer.reopen)
-        total, known = await self._sequence_own()
+    async def sequence(self, *, others: bool = True) -> int:
+        async with self._turn:
+            if self._clock.monotonic() - self._reopened_at >= REOPEN_S:
+                self._reopened_at = self._clock.monotonic()
+                await self._writer.submit(EVERYWHERE, False, sequencer.reopen)
+            known, total = await self._sequence_own()
+            if not others:
+                known += self._spooled_by_others()
+            return total + await self._sequence_found(known)
+
+    async def _sequence_found(self, known: Collection[str]) -> int:
+        """Whatever waits of anybody `but` these."""
+        total, spools = 0, self._writer.spools
         for _ in range(ROUNDS):
-            pieces = await sequencer.look(self._read, self._workers.alive, but=known)
+            pieces = await sequencer.look(self._read, self._workers.alive, known, spools)
             if not pieces:
                 break
             # Durable: a checkpoint is signed over this, and a power cut must not take it back.
@@ -82,29 +102,71 @@ class SqlAudit:
                 break
             taken, self._edge = done
             total += taken
+            if spools is not None:
+                for piece in pieces:
+                    if piece.spooled and piece.over and not piece.records:  # nothing of it is left to take
+                        spools.drop(piece.writer)
         return total
 
-    async def _sequence_own(self) -> tuple[int, str | None]:
-        """Append what this process wrote itself: how much that was, and its name where that is all of it."""
-        recent, total = self._writer.recent, 0
-        if recent is None:
-            return 0, None
-        for _ in range(MOST // own.BATCH):
+    def _spooled_by_others(self) -> list[str]:
+        """Who lives takes in what it wrote itself."""
+        spools, own = self._writer.spools, self._writer.spool
+        if spools is None:
+            return []
+        here = None if own is None else own.recent.writer
+        return [name for name in spools.writers() if name != here and self._workers.alive(name)]
+
+    async def _sequence_own(self) -> tuple[list[str], int]:
+        """Append what this process wrote itself: whose chains that is all of, and how much it was."""
+        known, total, spool = list[str](), 0, self._writer.spool
+        if spool is not None:  # first: what an outcome in a transaction follows may be there
+            done, taken = await self._appended(spool.recent, own.fold_own, own.FOLDED, spool.folded)
+            known += done
+            total += taken
+        if self._writer.recent is not None:
+            done, taken = await self._appended(self._writer.recent, own.sequence_own, own.BATCH)
+            known += done
+            total += taken
+        return known, total
+
+    async def _appended(
+        self, recent: Recent, job: _Append, size: int, told: Callable[[int], None] | None = None
+    ) -> tuple[list[str], int]:
+        total, new = 0, (0, GENESIS)
+        for _ in range(MOST // size):
             found = await self._read(own.HEAD, (recent.writer,))
-            records = recent.after(tuple(found[0]), own.BATCH) if found else None
+            if not found and told is None:
+                return [], total
+            head: Mark = tuple(found[0]) if found else new
+            records = recent.after(head, size)
             if records:
-                edge = await self._writer.submit_long(
-                    EVERYWHERE, own.sequence_own, found[0][0], records, self._edge
-                )
+                edge = await self._writer.submit_long(EVERYWHERE, job, head[0], records, self._edge)
                 if edge is None:
-                    return total, None
+                    return [], total
                 self._edge = edge
                 total += len(records)
+                if told is not None:
+                    told(records[-1].seq)
             elif records is None:
-                return total, None
-            if len(records) < own.BATCH:  # what came meanwhile waits for the next look
+                return [], total
+            if len(records) < size:  # what came meanwhile waits for the next look
                 break
-        return total, recent.writer
+        return [recent.writer], total
+
+    def _fold_soon(self) -> None:
+        if self._folding is None or self._folding.done():
+            self._folding = asyncio.get_running_loop().create_task(self.fold(), name="holdfast-fold")
+
+    async def fold(self) -> None:
+        """Take in what waits of this process beside the database; what cannot be is there for the next."""
+        spool = self._writer.spool
+        if spool is None:
+            return
+        try:
+            async with self._turn:
+                await self._appended(spool.recent, own.fold_own, own.FOLDED, spool.folded)
+        except StoreError as error:
+            log.warning("records wait beside the database until it takes them: %s", error)
 
     async def head(self) -> tuple[int, bytes]:
         size = await self._tree.size()

@@ -103,6 +103,36 @@ class Reader(Protocol):
         ...
 
 
+class Spool(Protocol):
+    """Records of this process that wait beside the database."""
+
+    @property
+    def recent(self) -> Recent: ...
+
+    full: Callable[[], None] | None
+    """To be called when many wait."""
+
+    def folded(self, seq: int) -> None:
+        """Everything up to this record is in the database for good."""
+        ...
+
+
+class Spools(Protocol):
+    """Those of every process, as they are on the disk."""
+
+    def writers(self) -> Sequence[str]:
+        """The chains of which something is there."""
+        ...
+
+    async def after(self, writer: str, seq: int, most: int) -> list[Row]:
+        """What follows record `seq` of a chain, up to so many."""
+        ...
+
+    def drop(self, writer: str) -> None:
+        """All of it is in the database, and its worker is gone."""
+        ...
+
+
 class Writer(Protocol):
     @property
     def in_order(self) -> bool:
@@ -113,6 +143,14 @@ class Writer(Protocol):
     def recent(self) -> Recent | None:
         """What this process wrote last; None where that is not kept."""
         ...
+
+    @property
+    def spool(self) -> Spool | None:
+        """Where records wait that belong to no transaction; None where each is in one."""
+        ...
+
+    @property
+    def spools(self) -> Spools | None: ...
 
     def submit(
         self,

@@ -7,15 +7,15 @@ what is found holds as long as the head of their chain has not moved.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import NamedTuple, TypeVar
 
 from holdfast.model.restored import RESTORED
 from holdfast.records.body import act_body
-from holdfast.records.chain import Record, record_hash
+from holdfast.records.chain import GENESIS, Record, record_hash
 from holdfast.records.merkle import EMPTY, Frontier, Nodes, leaf_hash, leaf_hashes
 from holdfast.stores.halted import EVERYWHERE
-from holdfast.stores.sql.engine import Row, Transaction, Values
+from holdfast.stores.sql.engine import Row, Spools, Transaction, Values
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +36,12 @@ _NEXT = (
     "SELECT tenant, writer, seq, call_id, kind, at, body, prev, hash FROM record"
     " WHERE writer = ? AND seq > ? ORDER BY seq LIMIT ?"
 )
+_ANY_HEAD = "SELECT seq, hash, fault FROM chain_head WHERE tenant = '*' AND writer = ?"
+_OPEN_AGAIN = """
+INSERT INTO chain_head VALUES ('*', ?, 0, ?, 1, '')
+ON CONFLICT (tenant, writer) DO UPDATE SET open = 1 WHERE chain_head.fault = ''
+"""
+ADD_RECORD = "INSERT INTO record VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _ADD_LEAF = "INSERT INTO tree_leaf VALUES (?, ?, ?, ?, ?, ?, ?)"
 _ADD_NODE = "INSERT INTO tree_node VALUES ('*', ?, ?, ?)"
 MOVE_HEAD = """
@@ -103,6 +109,7 @@ class Piece(NamedTuple):
     records: list[Row]  # each as `Record` has it, and not made into one: there are many
     over: bool  # it will write no more, and this is all of it
     fault: str | None  # what is wrong with the record after these
+    spooled: bool = False  # the records are not in the database yet
 
     @property
     def said(self) -> bool:
@@ -110,13 +117,13 @@ class Piece(NamedTuple):
         return bool(self.records) or self.over or self.fault is not None
 
 
-async def look(fetch: Fetch, alive: Callable[[str], bool], but: str | None = None) -> list[Piece]:
-    """At most one batch of what waits, each record judged; of every writer `but` one."""
+async def look(
+    fetch: Fetch, alive: Callable[[str], bool], but: Collection[str] = (), spools: Spools | None = None
+) -> list[Piece]:
+    """At most one batch of what waits, each record judged; of every writer `but` these."""
     found, left = [], BATCH
-    for writer, seq, head in await fetch(OPEN_CHAINS, ()):
-        if writer == but:
-            continue
-        piece = await _piece(fetch, writer, (seq, bytes(head)), left, gone=not alive(writer))
+    for source in await _sources(fetch, but, spools):
+        piece = await _piece(source, left, gone=not alive(source.writer))
         left -= len(piece.records)
         if piece.said:
             found.append(piece)
@@ -125,22 +132,47 @@ async def look(fetch: Fetch, alive: Callable[[str], bool], but: str | None = Non
     return found
 
 
-async def _piece(fetch: Fetch, writer: str, head: tuple[int, bytes], most: int, *, gone: bool) -> Piece:
+class _Source(NamedTuple):
+    writer: str
+    head: tuple[int, bytes]
+    spooled: bool
+    after: Callable[[str, int, int], Awaitable[list[Row]]]
+    """So many of a writer's records that follow one of them."""
+
+
+async def _sources(fetch: Fetch, but: Collection[str], spools: Spools | None) -> list[_Source]:
+    async def stored(*which: object) -> list[Row]:
+        return await fetch(_NEXT, which)
+
+    spooled = {} if spools is None else dict.fromkeys(spools.writers(), spools.after)
+    found = {writer: (seq, bytes(head)) for writer, seq, head in await fetch(OPEN_CHAINS, ())}
+    for writer in spooled.keys() - found.keys():  # new, or thought to be over
+        for seq, head, fault in [*await fetch(_ANY_HEAD, (writer,)), (0, GENESIS, "")][:1]:
+            if not fault:
+                found[writer] = seq, bytes(head)
+    return [
+        _Source(writer, head, writer in spooled, spooled.get(writer, stored))
+        for writer, head in sorted(found.items())
+        if writer not in but
+    ]
+
+
+async def _piece(source: _Source, most: int, *, gone: bool) -> Piece:
     """`gone` was found out before this reads: what a dead writer wrote is all there."""
-    seq, hashed = head
-    records: list[Row] = []
+    (seq, hashed), spooled = source.head, source.spooled
+    piece = Piece(source.writer, seq, [], over=False, fault=None, spooled=spooled)
     while True:
-        wanted = min(PAGE, most - len(records))
-        rows = await fetch(_NEXT, (writer, seq, wanted))
+        wanted = min(PAGE, most - len(piece.records))
+        rows = await source.after(source.writer, seq, wanted)
         for row in rows:
             if fault := _fault(row, seq, hashed):
-                return Piece(writer, head[0], records, over=False, fault=fault)
-            records.append(row)
+                return piece._replace(fault=fault)
+            piece.records.append(row)
             seq, hashed = seq + 1, row[_HASH]
         if len(rows) < wanted:
-            return Piece(writer, head[0], records, over=gone, fault=None)
-        if len(records) == most:
-            return Piece(writer, head[0], records, over=False, fault=None)
+            return piece._replace(over=gone)
+        if len(piece.records) == most:
+            return piece
         await asyncio.sleep(0)
 
 
@@ -157,7 +189,11 @@ async def sequence(
         return None
     batch: list[Row] = []
     for piece in pieces:
+        if piece.spooled:
+            await transaction.run(_OPEN_AGAIN, (piece.writer, GENESIS))
         if await _moved(transaction, piece):
+            if piece.spooled:
+                await transaction.many(ADD_RECORD, piece.records)
             batch += piece.records
             if piece.fault is not None:
                 _alarm(transaction, piece.fault, now)

@@ -1,9 +1,10 @@
 """The whole log in a database file, as it is on disk: read only, in one moment, past every gateway."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import quote
 
 from holdfast.model.errors import StoreError
@@ -12,6 +13,7 @@ from holdfast.records.coverage import Attempt
 from holdfast.records.log import Leaf, Row, leaf_from
 from holdfast.records.merkle import leaf_hash
 from holdfast.stores.sql.sequencer import LEAF, NODE, SIZE
+from holdfast.stores.sqlite.spool import SPOOLED_TO, Spools
 
 _LEAVES = """
 SELECT l.leaf, l.tenant, l.writer, l.seq, l.call_id, l.at, l.hash,
@@ -30,13 +32,16 @@ _CHECKPOINTS = "SELECT note FROM tree_checkpoint WHERE tenant = '*' ORDER BY siz
 _LEDGER = "SELECT tenant, call_id, state, epoch, nonce FROM operation"
 _CALL = "SELECT tenant, leaf FROM tree_leaf WHERE call_id = ? ORDER BY leaf LIMIT 1000"
 
+EMPTY: Mapping[str, Sequence[Row]] = MappingProxyType({})
 _PAGE = 1_000
 """Leaves read at once: about a megabyte."""
 
 
 class SqliteLog:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, spooled: Mapping[str, Sequence[Row]] = EMPTY) -> None:
+        """`spooled` was found beside the database, before that was read."""
         self._connection = connection
+        self._spooled = spooled
 
     def size(self) -> int:
         [(size,)] = self._connection.execute(SIZE).fetchall()
@@ -65,6 +70,11 @@ class SqliteLog:
     def waiting(self) -> Iterator[Record]:
         for row in self._connection.execute(_WAITING):
             yield Record(*row)
+        for writer, rows in self._spooled.items():
+            found = self._connection.execute(SPOOLED_TO, (writer,)).fetchone()
+            for row in rows:
+                if found is None or row[2] > found[0]:
+                    yield Record(*row)
 
     def nodes(self, level: int) -> Iterator[tuple[int, bytes]]:
         return iter(self._connection.execute(_NODES, (level,)))
@@ -98,6 +108,11 @@ class SqliteLog:
             yield page
 
 
+def _spooled(path: Path) -> Mapping[str, Sequence[Row]]:
+    spools = Spools(path.with_name(f"{path.name}-workers"))
+    return {writer: list(spools.all(writer)) for writer in spools.writers()}
+
+
 def _lenient(raw: bytes) -> str:
     """A flipped bit may make text of what is none: it is read as something else, and its hash tells of it."""
     return raw.decode(errors="replace")
@@ -114,9 +129,10 @@ def opened(path: Path) -> Iterator[SqliteLog]:
         raise StoreError(f"the database '{path}' cannot be opened: {error}") from error
     connection.text_factory = _lenient
     try:
+        spooled = _spooled(path)  # first: what is folded while we look is then in both, and not in neither
         connection.execute("PRAGMA mmap_size = 1073741824")  # all of it is read, once: spare the copies
         connection.execute("BEGIN")
-        yield SqliteLog(connection)
+        yield SqliteLog(connection, spooled)
     except sqlite3.Error as error:
         raise StoreError(f"the database '{path}' cannot be read: {error}") from error
     finally:

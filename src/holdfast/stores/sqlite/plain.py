@@ -13,6 +13,7 @@ from holdfast.model.vocabulary import State
 from holdfast.stores.spending import Outcome
 from holdfast.stores.sql.claim import Claim, Won, claim
 from holdfast.stores.sql.outcome import End, Told, finish, note_outcome
+from holdfast.stores.sqlite.spool import Spool
 from holdfast.stores.sqlite.transaction import SqliteTransaction
 
 MISSED: Final[Any] = object()
@@ -22,20 +23,19 @@ _FINAL = (State.COMMITTED, State.FAILED_FINAL)
 _TAKEN = (True, False)
 
 
-def _claim(transaction: SqliteTransaction, wish: Claim) -> Any:
+def _claim(place: SqliteTransaction | Spool, wish: Claim) -> Any:
     """Only where nothing but the policies was staged: budgets, rates and approvals take the long way."""
-    promoted = transaction.in_force()
+    promoted, halts = place.standing()
     for _, stage in wish.staged:
         if type(stage) is not PolicyVersion or stage.promoted != promoted:
             return MISSED
-    halts = transaction.halted()
     if halts and not halts.keys().isdisjoint(wish.halt_names):
         return MISSED
     _, row, _, _, _, tenant, call_id, _, _, _, now, intent, _ = wish
-    transaction.pending.append(transaction.chain.append(tenant, call_id, "intent", now, intent))
-    if row is None:
+    place.record(tenant, call_id, "intent", now, intent)
+    if row is None or isinstance(place, Spool):
         return None
-    transaction.claims.append(row)
+    place.claims.append(row)
     return Won(1, call_id, now)
 
 
@@ -46,13 +46,12 @@ def _finish(transaction: SqliteTransaction, end: End, told: Told) -> Any:
     if end.locked or told.sequels:
         return MISSED
     transaction.ends.append(end.parameters())
-    record = transaction.chain.append(end.ref.tenant, told.call_id, "outcome", end.at.wall, told.body)
-    transaction.pending.append(record)
+    transaction.record(end.ref.tenant, told.call_id, "outcome", end.at.wall, told.body)
     return _TAKEN
 
 
 def _note(
-    transaction: SqliteTransaction,
+    place: SqliteTransaction | Spool,
     tenant: str,
     kind: str,
     at: float,
@@ -61,8 +60,17 @@ def _note(
 ) -> Any:
     if budget is not None or told.alarms or told.gained:
         return MISSED
-    transaction.pending.append(transaction.chain.append(tenant, told.call_id, kind, at, told.body))
+    place.record(tenant, told.call_id, kind, at, told.body)
     return None
 
 
+def _note_alone(
+    spool: Spool, tenant: str, kind: str, at: float, told: Told, budget: Outcome | None = None
+) -> Any:
+    """A question to people stands in the order of its answers, which are in the database."""
+    return MISSED if kind == "hold" else _note(spool, tenant, kind, at, told, budget)
+
+
+ALONE: dict[Callable[..., Any], Callable[..., Any]] = {claim: _claim, note_outcome: _note_alone}
+"""Those that may want nothing but records, and then need no transaction."""
 PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {claim: _claim, finish: _finish, note_outcome: _note}

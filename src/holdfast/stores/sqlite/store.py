@@ -74,11 +74,13 @@ class SqliteStore(SqlStore):
         self.secrets.check()
         reader = SqliteReader(self.path, self._connect)
         opening.callback(reader.close)
-        self._writer = writer = SqliteWriter(self.path, workers.id, self._lock_s, self._connect)
+        spools = workers.folder if isinstance(workers, LockedWorkers) else None
+        self._writer = writer = SqliteWriter(self.path, workers.id, self._lock_s, self._connect, spools)
         writer.open()
         opening.push_async_callback(writer.close)
         watch = Watch(self.clock)
         self._serve(writer, reader, watch, boot, workers, member=MEMBER, tidied=self._fold_log)
+        opening.push_async_callback(self.audit.fold)  # nothing waits beside it that could be in it
 
     def _prepare(self) -> bytes:
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,10 +9,10 @@ from holdfast.records.chain import GENESIS, Chain, Record
 from holdfast.stores.sql.claim import CLAIM
 from holdfast.stores.sql.engine import OPEN_CHAIN, Row, Values
 from holdfast.stores.sql.outcome import FINISH
+from holdfast.stores.sql.sequencer import ADD_RECORD
 from holdfast.stores.sqlite.standing import Standing, read_halts, read_promoted
 
-_RECORD = "INSERT INTO record VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_AT_ONCE = (64, 16, 4, 1)
+_AT_ONCE = (256, 64, 16, 4, 1)
 """Rows in one statement: each statement gives up the interpreter's lock and must wait to get it back."""
 
 
@@ -97,7 +97,7 @@ class SqliteTransaction:
         if pending and pending[0].seq == 1:
             # So that the sequencer knows of us.
             self._connection.execute(OPEN_CHAIN, (self.chain.writer, GENESIS))
-        self._insert(_RECORD, pending)
+        self._insert(ADD_RECORD, pending)
 
     async def brake(self) -> None:
         """Nobody else writes now; but what was read before must be read again, and is not kept."""
@@ -115,6 +115,10 @@ class SqliteTransaction:
 
     async def promoted(self) -> str | None:
         return self.in_force()
+
+    def standing(self) -> tuple[str | None, dict[str, tuple[str, str]]]:
+        """What every claim obeys."""
+        return self.in_force(), self.halted()
 
     def halted(self) -> dict[str, tuple[str, str]]:
         """Of all names: what one call wants to know serves those that come with it."""

@@ -12,11 +12,15 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from holdfast.model.errors import StoreError
+from holdfast.records.chain import GENESIS
 from holdfast.stores.backup.snapshot import Row, Values
 from holdfast.stores.backup.tables import TABLES
 from holdfast.stores.files import sync
+from holdfast.stores.sql.engine import OPEN_CHAIN
+from holdfast.stores.sql.sequencer import ADD_RECORD
 from holdfast.stores.sqlite.connection import connect
 from holdfast.stores.sqlite.migrate import migrate, shipped
+from holdfast.stores.sqlite.spool import SPOOLED_TO, Spools
 from holdfast.stores.worker import alone
 
 
@@ -72,6 +76,7 @@ class SqliteVessel:
         sync(self._draft)
         try:
             kept = _put_aside(self._path, before(self._path, number)) if self._path.exists() else None
+            Spools(workers_folder(self._path)).put_aside(before(self._path, number))
             self._draft.replace(self._path)
             sync(self._path.parent)
         except OSError as error:
@@ -108,8 +113,13 @@ def before(path: Path, number: int) -> Path:
 
 
 def _put_aside(path: Path, kept: Path) -> Path:
-    """Give the file a second name; the first is taken over in one step, so that it never names nothing."""
-    if not _folded(path):
+    """Give the file a second name; the first is taken over in one step, so that it never names nothing.
+
+    What waits beside it goes into it first: it belongs to no other.
+    """
+    if _folded(path):
+        _take_in(path)
+    else:
         for ending in (
             "-wal",
             "-shm",
@@ -119,6 +129,20 @@ def _put_aside(path: Path, kept: Path) -> Path:
                 beside.rename(kept.with_name(kept.name + ending))
     os.link(path, kept)
     return kept
+
+
+def _take_in(path: Path) -> None:
+    """Records that workers left beside the database; whoever reads them judges them."""
+    spools = Spools(workers_folder(path))
+    with closing(connect(path)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        for writer in spools.writers():
+            connection.execute(OPEN_CHAIN, (writer, GENESIS))
+            [(seq,)] = connection.execute(SPOOLED_TO, (writer,)).fetchall()
+            connection.executemany(ADD_RECORD, (row for row in spools.all(writer) if row[2] > seq))
+        connection.execute("COMMIT")
+    for writer in spools.writers():
+        spools.drop(writer)
 
 
 def _folded(path: Path) -> bool:

@@ -20,8 +20,11 @@ from holdfast.model.errors import HoldfastError, StoreError
 from holdfast.records.chain import GENESIS, Chain, Mark, Record
 from holdfast.stores.recent import Recent
 from holdfast.stores.sql.engine import AmbiguousCommit, Transaction, Withdrawn
-from holdfast.stores.sqlite.connection import LOCK_S, Connect, connect, insist, is_busy
-from holdfast.stores.sqlite.plain import MISSED, PLAIN
+from holdfast.stores.sqlite.connection import LOCK_S, READ_LOCK_S, Connect, connect, insist, is_busy
+from holdfast.stores.sqlite.job import Answer, Job, all_failed, deliver
+from holdfast.stores.sqlite.jotter import Jotter
+from holdfast.stores.sqlite.plain import ALONE, MISSED, PLAIN
+from holdfast.stores.sqlite.spool import Spool, Spools
 from holdfast.stores.sqlite.standing import Standing
 from holdfast.stores.sqlite.transaction import NotPlain, SqliteTransaction
 
@@ -48,27 +51,18 @@ SELECT seq, hash FROM (
 """
 
 
-class _Job(NamedTuple):
-    durable: bool
-    run: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    future: asyncio.Future[Any]
-    long: bool = False  # it would keep the event loop from others
-
-
 class _Locked(Exception):
     """Another process has the database."""
 
 
-_Answer = tuple["asyncio.Future[Any]", Any, BaseException | None]
-_Way = Callable[[_Job, SqliteTransaction], Any]
+_Way = Callable[[Job, SqliteTransaction], Any]
 
 
 class _Written(NamedTuple):
     """A batch whose transaction lacks only its commit."""
 
-    batch: list[_Job]
-    answers: list[_Answer]
+    batch: list[Job]
+    answers: list[Answer]
     durable: bool
     mark: Mark
     records: list[Record]
@@ -85,16 +79,28 @@ class SqliteWriter:
 
     in_order: Final = True
 
-    def __init__(self, path: Path, name: str, lock_s: float = LOCK_S, connect: Connect = connect) -> None:
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        lock_s: float = LOCK_S,
+        connect: Connect = connect,
+        spools: Path | None = None,
+    ) -> None:
+        """`spools` is the folder in which records wait that belong to no transaction."""
         self._path = path
+        self._folder = spools
+        self.spool: Spool | None = None
+        self._jotter: Jotter | None = None
+        self.spools = None if spools is None else Spools(spools)
         self._lock_s = lock_s
         self._connect = connect
         self._chain = Chain(name)
         self.recent = Recent(name)
         self._standing = Standing()
         self._chain_known = True  # a new name has no records yet
-        self._waiting: deque[_Job] = deque()
-        self._work: SimpleQueue[_Written | list[_Job] | str | None] = SimpleQueue()
+        self._waiting: deque[Job] = deque()
+        self._work: SimpleQueue[_Written | list[Job] | str | None] = SimpleQueue()
         self._busy = False  # the connection is the thread's
         self._due = False  # a turn is on its way
         self._seen = 0  # how many waited at the last turn
@@ -112,6 +118,10 @@ class SqliteWriter:
         folding = f"wal_autocheckpoint = {4 * CHECKPOINT_PAGES}"
         self._connection = self._connect(self._path, 0.0, folding, any_thread=True)
         self._thread = threading.Thread(target=self._finish_batches, name="holdfast-writer", daemon=True)
+        if self._folder is not None:
+            looking = self._connect(self._path, READ_LOCK_S, "query_only = 1")
+            self.spool = Spool(self._folder, self._chain.writer, looking)
+            self._jotter = Jotter(self._loop, self.spool, self._queue)
         self._closed = False
         self._idle.set()
         self._thread.start()
@@ -119,16 +129,20 @@ class SqliteWriter:
     @property
     def idle(self) -> bool:
         """Nothing is being written."""
-        return self._idle.is_set()
+        return self._idle.is_set() and (self._jotter is None or self._jotter.idle)
 
     async def close(self) -> None:
         """Everything submitted so far is still written and answered."""
         if not self._closed:
+            if self._jotter is not None:
+                self._jotter.finish()
             await self._idle.wait()
             self._closed = True
             self._work.put(None)
             await asyncio.to_thread(self._thread.join)
             self._connection.close()
+            if self.spool is not None:
+                self.spool.close()
 
     def submit(
         self,
@@ -139,7 +153,11 @@ class SqliteWriter:
     ) -> asyncio.Future[T]:
         """Queue a job; `durable`: it must survive a power cut before it is answered."""
         future: asyncio.Future[T] = self._loop.create_future()
-        self._queue(_Job(durable, job, arguments, future))
+        one = Job(durable, job, arguments, future)
+        if durable or job not in ALONE or self._jotter is None or self._closed:
+            self._queue(one)
+        else:
+            self._jotter.add(one)
         return future
 
     def submit_long(
@@ -147,10 +165,10 @@ class SqliteWriter:
     ) -> asyncio.Future[T]:
         """Queue a durable job that touches many rows: it runs in the thread, as a batch of its own."""
         future: asyncio.Future[T] = self._loop.create_future()
-        self._queue(_Job(True, job, arguments, future, long=True))
+        self._queue(Job(True, job, arguments, future, long=True))
         return future
 
-    def _queue(self, job: _Job) -> None:
+    def _queue(self, job: Job) -> None:
         if self._closed:
             raise StoreError("the store is closed; open it again")
         self._waiting.append(job)
@@ -196,7 +214,7 @@ class SqliteWriter:
         else:
             self._answer(self._commit(written))
 
-    def _next_batch(self) -> list[_Job]:
+    def _next_batch(self) -> list[Job]:
         """What has waited longest; a long job goes alone."""
         waiting = self._waiting
         batch = [waiting.popleft()]
@@ -205,8 +223,8 @@ class SqliteWriter:
                 batch.append(waiting.popleft())
         return batch
 
-    def _answer(self, answers: list[_Answer]) -> None:
-        _deliver(answers)
+    def _answer(self, answers: list[Answer]) -> None:
+        deliver(answers)
         if self._unfolded >= CHECKPOINT_PAGES:
             self._unfolded = 0
             self._work.put(FOLD)  # nobody waits for this but the next batch
@@ -224,7 +242,7 @@ class SqliteWriter:
             except RuntimeError:  # the loop is gone, and with it everybody who waited
                 log.warning("%d answers of the store came after the event loop had ended", len(answers))
 
-    def _finished(self, work: "_Written | list[_Job] | str") -> list[_Answer]:
+    def _finished(self, work: "_Written | list[Job] | str") -> list[Answer]:
         if isinstance(work, str):
             self._fold()
             return []
@@ -233,7 +251,7 @@ class SqliteWriter:
         try:
             written = self._write(work, self._lock_s)
         except _Locked as locked:
-            return _all_failed(work, StoreError(str(locked)))
+            return all_failed(work, StoreError(str(locked)))
         return self._commit(written) if isinstance(written, _Written) else written
 
     def _fold(self) -> None:
@@ -245,7 +263,7 @@ class SqliteWriter:
 
     # -- wherever the connection is ----------------------------------------------
 
-    def _write(self, batch: list[_Job], lock_s: float) -> "_Written | list[_Answer]":
+    def _write(self, batch: list[Job], lock_s: float) -> "_Written | list[Answer]":
         """Run all jobs in one transaction; the answers alone when nothing of it may be kept."""
         durable = any(job.durable for job in batch)
         way: _Way = _plainly
@@ -258,10 +276,10 @@ class SqliteWriter:
                 way = _together
             except Exception as error:
                 if way == self._apart:  # nothing was committed, whatever it was
-                    return _all_failed(batch, StoreError(f"the store did not take the write: {error}"))
+                    return all_failed(batch, StoreError(f"the store did not take the write: {error}"))
                 way = self._apart  # one of them failed; which, and what of it was written, this tells
 
-    def _try(self, batch: list[_Job], durable: bool, lock_s: float, way: _Way) -> _Written:
+    def _try(self, batch: list[Job], durable: bool, lock_s: float, way: _Way) -> _Written:
         """All jobs in one way; whatever is raised, nothing is left of it."""
         mark = self._chain.mark()
         try:
@@ -277,7 +295,7 @@ class SqliteWriter:
             raise
         return _Written(batch, answers, durable, mark, transaction.pending)
 
-    def _commit(self, written: _Written) -> list[_Answer]:
+    def _commit(self, written: _Written) -> list[Answer]:
         try:
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
@@ -286,7 +304,7 @@ class SqliteWriter:
             self._chain_known = False  # whether it went on, the next batch finds out
             self.recent.forget()
             failed = AmbiguousCommit(f"the store may not have taken the write: {error}")
-            return _all_failed(written.batch, failed)
+            return all_failed(written.batch, failed)
         self.recent.add(written.records)
         self._folded = False
         self._unfolded += BATCH_PAGES + JOB_PAGES * len(written.batch)
@@ -305,7 +323,7 @@ class SqliteWriter:
             raise
         return SqliteTransaction(self._connection, self._chain, self._standing)
 
-    def _apart(self, job: _Job, transaction: SqliteTransaction) -> _Answer:
+    def _apart(self, job: Job, transaction: SqliteTransaction) -> Answer:
         """Run a job so that its failure is its own."""
         execute = self._connection.execute
         mark, records = self._chain.mark(), len(transaction.pending)
@@ -347,7 +365,7 @@ class SqliteWriter:
             self._chain_known = True
 
 
-def _plainly(job: _Job, transaction: SqliteTransaction) -> _Answer:
+def _plainly(job: Job, transaction: SqliteTransaction) -> Answer:
     """Most jobs want rows of which nobody has to know more; the others run in between."""
     plain = PLAIN.get(job.run)
     if plain is not None:
@@ -358,7 +376,7 @@ def _plainly(job: _Job, transaction: SqliteTransaction) -> _Answer:
     return _together(job, transaction)
 
 
-def _together(job: _Job, transaction: SqliteTransaction) -> _Answer:
+def _together(job: Job, transaction: SqliteTransaction) -> Answer:
     return job.future, _over(job.run(transaction, *job.arguments)), None
 
 
@@ -369,17 +387,3 @@ def _over(job: Awaitable[Any]) -> Any:
     except StopIteration as end:
         return end.value
     raise RuntimeError("a job waited for something that is not the database")
-
-
-def _deliver(answers: list[_Answer]) -> None:
-    for future, answer, failure in answers:
-        if future.done():
-            continue  # whoever waited was cancelled
-        if failure is None:
-            future.set_result(answer)
-        else:
-            future.set_exception(failure)
-
-
-def _all_failed(batch: list[_Job], error: StoreError) -> list[_Answer]:
-    return [(job.future, None, type(error)(*error.args)) for job in batch]
