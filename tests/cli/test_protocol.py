@@ -10,6 +10,7 @@ import uvicorn
 
 from holdfast.cli.joined import Joined
 from holdfast.cli.protocol import Protocol
+from tests.requirements import requirement
 
 Exchange = Callable[[bytes], Awaitable[bytes]]
 KNOWN = [(b"content-type", b"text/plain"), (b"content-length", b"5")]
@@ -92,6 +93,35 @@ async def test_the_head_of_a_stream_does_not_wait_for_its_first_event() -> None:
         had.set()
         assert b"hello" in await reader.read()
         writer.close()
+
+
+@requirement("PPL-4")
+@pytest.mark.parametrize("before", [0, 1], ids=["a new connection", "one that was used"])
+@pytest.mark.parametrize("path", [b"GET /known", b"POST /v1/calls"], ids=["any", "a plain call"])
+async def test_a_request_on_its_way_when_the_server_went_is_answered(before: int, path: bytes) -> None:
+    async def calls(scope: Any, receive: Any, send: Any) -> None:
+        await app({**scope, "path": "/known"}, receive, send)
+
+    async with asyncio.timeout(20), served({}, calls) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in range(before):
+            writer.write(b"GET /known HTTP/1.1\r\n" + KEEP)
+            await reader.readuntil(b"\r\n\r\n")
+            await reader.readexactly(5)
+        writer.write(path + b" HTTP/1.1\r\nContent-Length: 0\r\n" + KEEP)
+        # and the server is told to go before it has looked
+    answer = await reader.read()
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert answer.endswith(b"hello")
+    assert b"connection: close" in answer.lower()
+    writer.close()
+
+
+async def test_a_connection_on_which_nothing_comes_is_closed_with_the_server() -> None:
+    async with asyncio.timeout(20), served({}) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    assert await reader.read() == b""
+    writer.close()
 
 
 class Kernel(asyncio.Transport):

@@ -9,6 +9,7 @@ to be called. Everything else is uvicorn's.
 """
 
 import asyncio
+import select
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,18 @@ _ODD = frozenset({b"expect", b"transfer-encoding", b"upgrade", b"x-forwarded-for
 """Headers that ask for more than an answer, or say that somebody else is asking."""
 
 
+LAST_S = 0.5
+"""For a request that may be on its way when the server goes."""
+
+
+def _is_readable(transport: asyncio.Transport) -> bool:
+    if transport.is_closing() or not hasattr(select, "poll"):  # on Windows the loop is believed
+        return False
+    looking = select.poll()
+    looking.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+    return bool(looking.poll(0))
+
+
 class Protocol(HttpToolsProtocol):
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -41,7 +54,7 @@ class Protocol(HttpToolsProtocol):
         self._left: Callable[[], None] | None = None
         self._turn: Turn | None = None
         self._offered: dict[str, Leaving | Whole] = {LEAVING: self._tell, WHOLE: self._whole}
-        self._over = self._odd = self._coming = False
+        self._over = self._odd = self._coming = self._last = False
         self._body = b""
         self._idle = False
         self._since = 0.0
@@ -65,6 +78,16 @@ class Protocol(HttpToolsProtocol):
         left, self._left = self._left, None
         if left is not None:
             left()
+
+    def shutdown(self) -> None:
+        """No more requests, but one that was sent before anybody could know is answered."""
+        before: Any = self.cycle
+        resting = before is None or before.response_complete
+        if resting and (before is None or self._coming or _is_readable(self.transport)):
+            self._last = True
+            self.loop.call_later(LAST_S, super().shutdown)
+        else:
+            super().shutdown()
 
     def _tell(self, left: Callable[[], None] | None) -> None:
         """Who is to be told when the client of the request under way leaves; it may have left already."""
@@ -132,7 +155,8 @@ class Protocol(HttpToolsProtocol):
         scope["method"], scope["query_string"] = "POST", b""
         scope["path"], scope["raw_path"] = _PLAIN[self.url], self.url
         scope["extensions"] = self._offered
-        turn = self.cycle = self._turn = Turn(self, scope, body, self.parser.should_keep_alive())
+        keep = not self._last and self.parser.should_keep_alive()
+        turn = self.cycle = self._turn = Turn(self, scope, body, keep)
         turn.task = self.loop.create_task(turn.run(self._inner))
         self.tasks.add(turn.task)
 
@@ -140,6 +164,8 @@ class Protocol(HttpToolsProtocol):
         if cycle.scope["method"] != "HEAD":  # whose length says nothing of what comes
             cycle.transport = Joined(self.transport)  # type: ignore[assignment]
         cycle.scope["extensions"] = {LEAVING: self._tell}  # type: ignore[dict-item]
+        if self._last:
+            cycle.keep_alive = False
         super()._start_asgi_task(cycle, app)
 
     # --- its answer -------------------------------------------------------------------

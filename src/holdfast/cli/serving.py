@@ -13,12 +13,13 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import uvicorn
 
 from holdfast.cli import garbage
+from holdfast.cli.accepting import OneByOne
 from holdfast.cli.exits import Exit
 from holdfast.cli.invoked import command
 from holdfast.cli.links import Links, on_end
@@ -77,7 +78,7 @@ async def _serve(
                 log.warning("%s", note)
         app = build(gateway, command(), alone=links is None or links.alone)
         async with app.state.mcp.running():
-            server = Server(app, gateway, patience, None if links is None else links.is_ready)
+            server = Server(app, gateway, patience, links)
             for number in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(number, server.stop)
             await gateway.guide.begin()
@@ -111,7 +112,7 @@ class Server(uvicorn.Server):
         app: "Starlette",
         gateway: Gateway,
         patience: Patience,
-        started: Callable[[], None] | None = None,
+        links: Links | None = None,
     ) -> None:
         super().__init__(
             uvicorn.Config(
@@ -125,7 +126,8 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=math.ceil(patience.grace_s + SEND_S),
             )
         )
-        self._app, self._gateway, self._patience, self._started = app, gateway, patience, started
+        self._app, self._gateway, self._patience, self._links = app, gateway, patience, links
+        self._doors: list[OneByOne] = []
         self._forced = asyncio.Event()
         self._told = False
 
@@ -151,11 +153,20 @@ class Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self._started is not None:
-            self._started()
+        if self._links is None or self._links.alone:
+            await super().startup(sockets)
+        else:
+            await super().startup([])
+            self._doors = [OneByOne(bound, self._connected) for bound in sockets or ()]
+        if self._links is not None:
+            self._links.is_ready()
+
+    def _connected(self) -> asyncio.Protocol:
+        return Protocol(self.config, self.server_state, self.lifespan.state)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for door in self._doors:
+            await door.close()
         self._app.state.mcp.rest()  # ends streams that nobody would end
         last = asyncio.get_running_loop().call_later(self._patience.grace_s, self._gateway.answer_waiting)
         ending = asyncio.ensure_future(super().shutdown(sockets))

@@ -1,0 +1,67 @@
+"""Which worker takes a connection that comes to the socket of all?
+
+The event loop's own server takes all connections that wait as soon as it hears of one: of thirty that come at
+once one worker gets thirty, and the others sleep. Here a worker takes one, looks after what else it has to
+do, and takes the next: they go to whoever has time for them.
+"""
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Callable
+
+log = logging.getLogger(__name__)
+
+PAUSE_S = 1.0
+"""Where the process has no descriptor left, before the next is tried: others may take it meanwhile."""
+
+
+class OneByOne:
+    """Accepts until it is closed; the socket is not its own."""
+
+    def __init__(
+        self, bound: socket.socket, make: Callable[[], asyncio.Protocol], pause_s: float = PAUSE_S
+    ) -> None:
+        self._bound, self._make, self._pause_s = bound, make, pause_s
+        self._loop = asyncio.get_running_loop()
+        self._taking: set[asyncio.Task[object]] = set()
+        self._pause: asyncio.TimerHandle | None = None
+        bound.setblocking(False)
+        self._listen()
+
+    async def close(self) -> None:
+        """Nothing more is taken; what was taken is served from here on, or gone."""
+        if self._pause is not None:
+            self._pause.cancel()
+        self._loop.remove_reader(self._bound)
+        if self._taking:
+            await asyncio.wait(self._taking)
+
+    def _listen(self) -> None:
+        self._pause = None
+        self._loop.add_reader(self._bound, self._take)
+
+    def _take(self) -> None:
+        try:
+            connection, _ = self._bound.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return  # somebody else was faster, or whoever came has gone
+        except OSError as error:
+            log.error("no connection can be accepted for now: %s", error.strerror or error)
+            self._loop.remove_reader(self._bound)
+            self._pause = self._loop.call_later(self._pause_s, self._listen)
+            return
+        connection.setblocking(False)
+        with contextlib.suppress(OSError):  # whoever came has gone
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        task: asyncio.Task[object] = self._loop.create_task(self._serve(connection))
+        self._taking.add(task)
+        task.add_done_callback(self._taking.discard)
+
+    async def _serve(self, connection: socket.socket) -> None:
+        try:
+            await self._loop.connect_accepted_socket(self._make, connection)
+        except OSError as error:
+            log.debug("a connection was gone before it was served: %s", error)
+            connection.close()
