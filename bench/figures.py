@@ -7,6 +7,7 @@ No figure there is typed by hand. A block between `<!-- figures: NAME -->` and `
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from bench.contestants import ALL
@@ -95,6 +96,14 @@ def memory(kept: Mapping[str, Any]) -> str:
     return f"{kept['said']}\n"
 
 
+def workers(kept: Mapping[str, Any]) -> str:
+    rows = [[f"calls/s at 32, {kept['share']:g} of a core each", "one worker", "two", ""]]
+    for tool, by in kept["calls"].items():
+        one, two = (median(by[count]) for count in ("1", "2"))
+        rows.append([tool, f"{one:,.0f}", f"{two:,.0f}", f"{two / one:.2f} x"])
+    return f"{_aligned(rows)}\n"
+
+
 def console(kept: Mapping[str, Any]) -> str:
     rows = [[f"page, with {kept['calls']:,} calls", "first ms", "p50 ms", "p95 ms", "max ms", "CPU ms"]]
     for name, one in kept["pages"].items():
@@ -110,6 +119,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Mapping[str, Any]], str]]] = {
     "parts": ("parts", parts),
     "growth": ("growth", growth),
     "memory": ("memory", memory),
+    "workers": ("workers", workers),
     "console": ("console", console),
 }
 

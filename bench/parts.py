@@ -28,7 +28,7 @@ from bench.load import Orders
 from bench.parts_server import GATES
 from bench.peers import holdfast
 from bench.processes import others
-from bench.ring import DISTURBED, load
+from bench.ring import DISTURBED, alone, load
 from bench.running import ROOT
 from bench.stopwatch import REST
 
@@ -134,6 +134,7 @@ class _Ring:
             config = holdfast.configured(place / name, upstream)
             served.append(stack.enter_context(holdfast.served(place / name, config, command, variables)))
         self._plain, self._watched, self._twice = served
+        self._gateways = [one.pid for one in served]
 
     def measured(self, tool: str) -> Parts:
         totals, loud, once, twice = [], [], Looked(), Looked()
@@ -147,7 +148,8 @@ class _Ring:
         return Parts(tool, {title: parts[part] for title, part in ORDER}, statistics.mean(totals), max(loud))
 
     def _total(self, tool: str) -> tuple[float, float]:
-        before, after, seen = load(self._orders(tool, self._plain), lambda taken: None)
+        with alone(self._plain.pid, self._gateways):
+            before, after, seen = load(self._orders(tool, self._plain), lambda taken: None)
         family = after.family(self._plain.pid)
         ours = before.family(os.getpid()) | after.family(os.getpid())
         spent = after.cpu_s(family) - before.cpu_s(family)
@@ -156,10 +158,11 @@ class _Ring:
     def _look(self, seen: Looked, tool: str, endpoint: Endpoint) -> None:
         signals = iter((signal.SIGUSR1, signal.SIGUSR2))
         self._report.unlink(missing_ok=True)
-        load(self._orders(tool, endpoint), lambda _: os.kill(endpoint.pid, next(signals)))
-        until = time.monotonic() + WRITES_S
-        while not self._report.exists() and time.monotonic() < until:
-            time.sleep(0.05)
+        with alone(endpoint.pid, self._gateways):
+            load(self._orders(tool, endpoint), lambda _: os.kill(endpoint.pid, next(signals)))
+            until = time.monotonic() + WRITES_S
+            while not self._report.exists() and time.monotonic() < until:
+                time.sleep(0.05)
         said = json.loads(self._report.read_text())
         self.missing = said["missing"]
         each = 1000 * said["calls"] * self._asked.rounds

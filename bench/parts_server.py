@@ -35,7 +35,6 @@ WATCHED: tuple[tuple[str, str], ...] = (
     ("store, on the loop", "holdfast.stores.sqlite.writer:SqliteWriter._turn"),
     ("store, on the loop", "holdfast.stores.sqlite.writer:SqliteWriter._answer"),
     ("store, on the loop", "holdfast.stores.sqlite.jotter:Jotter._turn"),
-    ("store, on the loop", "holdfast.stores.sqlite.jotter:Jotter.add"),
     ("telemetry", "holdfast.telemetry.watch:Watch.begun"),
     ("telemetry", "holdfast.telemetry.watch:Watch.ended"),
     ("life of a call", "holdfast.lifecycle:live"),

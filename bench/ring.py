@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -89,21 +89,10 @@ class Ring:
 
     def measure(self, who: Contestant, endpoint: Endpoint, concurrency: int) -> Round:
         try:
-            with self._alone(endpoint.pid):
+            with alone(endpoint.pid, self._gateways):
                 return self._measured(who, endpoint, concurrency)
         except Unmeasured as error:
             return nothing(who, concurrency, str(error))
-
-    @contextmanager
-    def _alone(self, pid: int) -> Iterator[None]:
-        """The others stand still: what they still have to do for their own round would disturb this one."""
-        seen = snapshot()
-        resting = [one for other in self._gateways - {pid} for one in seen.family(other)]
-        try:
-            _send(signal.SIGSTOP, resting)
-            yield
-        finally:
-            _send(signal.SIGCONT, resting)
 
     def _measured(self, who: Contestant, endpoint: Endpoint, concurrency: int) -> Round:
         self._number += 1
@@ -152,6 +141,18 @@ class Ring:
     def _calls(self) -> int:
         with urllib.request.urlopen(self._upstream.removesuffix("/mcp") + "/calls", timeout=30) as said:
             return int(said.read())
+
+
+@contextmanager
+def alone(pid: int, gateways: Iterable[int]) -> Iterator[None]:
+    """The others stand still: what they still have to do for their own round would disturb this one."""
+    seen = snapshot()
+    resting = [one for other in gateways if other != pid for one in seen.family(other)]
+    try:
+        _send(signal.SIGSTOP, resting)
+        yield
+    finally:
+        _send(signal.SIGCONT, resting)
 
 
 def _send(what: signal.Signals, pids: list[int]) -> None:

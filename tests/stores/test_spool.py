@@ -17,8 +17,10 @@ from holdfast.model.record import Record
 from holdfast.ports import Begun, Denied
 from holdfast.records.chain import first_fault
 from holdfast.stores.sqlite.log import opened
+from holdfast.stores.sqlite.migrate import shipped
 from holdfast.stores.sqlite.spool import Spool, Spools
 from holdfast.stores.sqlite.store import SqliteStore
+from holdfast.stores.sqlite.vessel import SqliteVessel
 from holdfast.stores.worker import LockedWorkers
 from holdfast.system import SystemClock
 from tests.requirements import requirement
@@ -284,6 +286,57 @@ async def test_who_looks_at_the_files_alone_sees_what_was_touched(path: Path) ->
     file.write_bytes(b"\n".join([lines[0], *lines[2:], b""]))
     with opened(path) as log:
         assert first_fault(log.waiting()) is not None
+
+
+# --- when the database is replaced ------------------------------------------------------------
+
+
+async def replaced(path: Path) -> Path:
+    """A new database in the place of the one that is there; where that is kept."""
+    vessel = SqliteVessel(path)
+    try:
+        await vessel.build(max(shipped()))
+        return Path(str(await vessel.launch(2)))
+    finally:
+        await vessel.abandon()
+
+
+@requirement("PPL-5")
+async def test_what_waits_goes_with_the_database_it_belongs_to(path: Path) -> None:
+    dead = SqliteStore(path, CLOCK)
+    await dead.open()
+    await read(dead, 3)
+    await dead.audit.sequence()
+    await read(dead, 2)
+    die(dead)
+    await dead._writer.close()
+    await dead._opened.aclose()
+    kept = await replaced(path)
+    assert files(path) == []
+    assert len(list(read_records(kept))) == 10
+    assert first_fault(read_records(kept)) is None
+    with opened(kept) as log:
+        assert len(list(log.waiting())) == 4
+    async with SqliteStore(path, CLOCK) as store:
+        assert await store.audit.sequence() == 0
+
+
+@requirement("PPL-5")
+async def test_what_waits_beside_a_file_that_is_no_database_is_put_aside_with_it(path: Path) -> None:
+    dead = SqliteStore(path, CLOCK)
+    await dead.open()
+    await read(dead, 1)
+    die(dead)
+    [file] = files(path)
+    waiting = file.read_bytes()
+    await dead.close()
+    file.write_bytes(waiting)
+    for ending in ("-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+    path.write_bytes(b"no database any more")
+    kept = await replaced(path)
+    assert files(path) == []
+    assert kept.with_name(f"{kept.name}-{file.name}").read_bytes() == waiting
 
 
 # --- as a database ----------------------------------------------------------------------------

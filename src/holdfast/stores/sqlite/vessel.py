@@ -134,14 +134,21 @@ def _put_aside(path: Path, kept: Path) -> Path:
 def _take_in(path: Path) -> None:
     """Records that workers left beside the database; whoever reads them judges them."""
     spools = Spools(workers_folder(path))
-    with closing(connect(path)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        for writer in spools.writers():
-            connection.execute(OPEN_CHAIN, (writer, GENESIS))
-            [(seq,)] = connection.execute(SPOOLED_TO, (writer,)).fetchall()
-            connection.executemany(ADD_RECORD, (row for row in spools.all(writer) if row[2] > seq))
-        connection.execute("COMMIT")
-    for writer in spools.writers():
+    writers = spools.writers()
+    if not writers:
+        return
+    try:
+        with closing(connect(path)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            for writer in writers:
+                connection.execute(OPEN_CHAIN, (writer, GENESIS))
+                [(seq,)] = connection.execute(SPOOLED_TO, (writer,)).fetchall()
+                left = (row for row in spools.all(writer) if row[2] > seq)
+                connection.executemany(f"{ADD_RECORD} ON CONFLICT DO NOTHING", left)
+            connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise StoreError(f"what waits beside '{path}' cannot be taken into it: {error}") from error
+    for writer in writers:
         spools.drop(writer)
 
 
