@@ -11,9 +11,11 @@ from pathlib import Path
 import orjson
 import pytest
 
+from holdfast.model.contract import Contract
 from holdfast.model.errors import StoreError
 from holdfast.model.observation import Status
 from holdfast.model.record import Record
+from holdfast.model.tool import Tool
 from holdfast.ports import Begun, Denied
 from holdfast.records.chain import first_fault
 from holdfast.stores.sqlite.log import opened
@@ -166,6 +168,53 @@ async def test_what_the_disk_did_not_take_is_told_and_leaves_no_trace(store: Sql
     assert await store.audit.sequence() == 4
 
 
+@requirement("AUD-5")
+async def test_of_a_batch_that_fits_in_part_nothing_is_acknowledged_and_no_number_is_given_twice(
+    store: SqliteStore, path: Path
+) -> None:
+    await read(store)
+    [file] = files(path)
+    size, line = file.stat().st_size, len(file.read_bytes().splitlines()[0])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + int(2.5 * line), hard))
+    try:
+        begun = await asyncio.gather(
+            *(store.ledger.begin(make_call(CLOCK, None, tool=LOOK)) for _ in range(4)), return_exceptions=True
+        )
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [type(one) for one in begun] == [Begun, StoreError, StoreError, StoreError]
+    assert len(spooled(path)) == 4, "a neighbour may have seen what came through whole"
+    await read(store)
+    assert first_fault(spooled(path)) is None
+    assert await store.audit.sequence() == 6
+
+
+@requirement("AUD-5")
+async def test_what_a_labelled_read_begins_is_where_it_will_end(store: SqliteStore, path: Path) -> None:
+    said = LOOK.contract.model_dump()
+    said["security"]["labels"] = ["pii"]
+    call = make_call(CLOCK, None, tool=Tool.compile(Contract.model_validate(said)))
+    assert call.tool.contract.labels
+    await store.ledger.begin(call)
+    assert spooled(path) == []
+    assert [one.kind for one in read_records(path)] == ["intent"]
+
+
+@requirement("AUD-5", "DEC-1")
+async def test_one_that_cannot_be_written_takes_no_neighbour_with_it(store: SqliteStore, path: Path) -> None:
+    good, bad = make_call(CLOCK, None, tool=LOOK), make_call(CLOCK, None, tool=LOOK)
+    bad.id = "call_\ud800"  # half a character, which no bytes stand for
+    begun = await asyncio.gather(
+        store.ledger.begin(good), store.ledger.begin(bad), *[read(store)], return_exceptions=True
+    )
+    assert [type(one) for one in begun[:2]] == [Begun, StoreError]
+    await read(store)
+    await store.audit.sequence()
+    assert len(await in_tree(store)) == 5
+    assert first_fault(one for one in read_records(path) if one.writer.endswith("spool")) is None
+
+
 # --- several processes ------------------------------------------------------------------------
 
 
@@ -208,6 +257,19 @@ async def test_a_living_neighbour_folds_its_own_unless_somebody_wants_to_see_eve
         assert await theirs.audit.sequence() == 2  # its own head has moved meanwhile
         assert sorted(await in_tree(store)) == sorted(names * 2)
     assert first_fault(read_records(path)) is None
+
+
+@requirement("PPL-6")
+async def test_what_a_neighbour_folded_makes_room_again(store: SqliteStore, path: Path) -> None:
+    spool_of(store).most = 1
+    call = make_call(CLOCK, None, tool=LOOK)
+    await store.ledger.begin(call)
+    async with SqliteStore(path, CLOCK) as theirs:
+        assert await theirs.audit.sequence() == 1
+    await store.audit.sequence()
+    assert files(path) == []
+    await store.ledger.finish(call, observed(call), None)
+    assert len(spooled(path)) == 1
 
 
 @requirement("AUD-1")
@@ -273,6 +335,26 @@ async def test_a_file_that_was_touched_is_found_out_and_not_taken_into_the_tree(
         assert "run 'holdfast audit verify'" in caplog.text
         assert files(path) == [file], "what was found is kept"
         assert await store.audit.sequence() == 0, "and left alone"
+
+
+@requirement("AUD-1")
+@pytest.mark.parametrize("which", [0, 2], ids=["the first", "one in the middle"])
+async def test_a_file_that_was_removed_is_found_out_and_the_others_are_kept(path: Path, which: int) -> None:
+    dead = SqliteStore(path, CLOCK)
+    await dead.open()
+    spool_of(dead).segment = 1
+    for _ in range(3):
+        await read(dead)
+    die(dead)
+    left = files(path)
+    assert len(left) == 6
+    left.pop(which).unlink()
+    async with SqliteStore(path, CLOCK) as store:
+        await store.audit.sequence()
+        await store.audit.sequence()
+        assert len(await in_tree(store)) == which
+        assert [one.kind for one in read_records(path) if one.kind == "alarm"] == ["alarm"]
+    assert files(path) == left
 
 
 @requirement("AUD-1")

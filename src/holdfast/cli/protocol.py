@@ -83,7 +83,7 @@ class Protocol(HttpToolsProtocol):
         """No more requests, but one that was sent before anybody could know is answered."""
         before: Any = self.cycle
         resting = before is None or before.response_complete
-        if resting and (before is None or self._coming or _is_readable(self.transport)):
+        if resting and (before is None or not self._idle or _is_readable(self.transport)):
             self._last = True
             self.loop.call_later(LAST_S, super().shutdown)
         else:

@@ -67,6 +67,10 @@ def notary(config: Config) -> Notary:
     return Notary(signer(config, make=True), CheckpointFile(checkpoint_path(config)))
 
 
+GATHERED = 50
+"""Rounds of sequencing before a backup: each takes some ten thousand records, and others come meanwhile."""
+
+
 class Auditing:
     """One gateway's care for the log. Without a notary records are sequenced and nothing is signed."""
 
@@ -98,7 +102,9 @@ class Auditing:
 
     async def gather(self) -> None:
         """Whatever was recorded so far, by whichever process, is in the tree."""
-        await self._audit.sequence()
+        for _ in range(GATHERED):
+            if not await self._audit.sequence():
+                break
 
     async def usage(self, since: float) -> Sequence[Use]:
         await self._audit.sequence()

@@ -138,6 +138,8 @@ class SqlAudit:
             if not found and told is None:
                 return [], total
             head: Mark = tuple(found[0]) if found else new
+            if told is not None:
+                told(head[0])  # somebody else may have been faster
             records = recent.after(head, size)
             if records:
                 edge = await self._writer.submit_long(EVERYWHERE, job, head[0], records, self._edge)

@@ -86,6 +86,7 @@ class Claim(NamedTuple):
     now: float
     intent: str
     holder: Holder | None  # of what is reserved, where something is
+    labelled: bool = False  # its outcome will be committed for good, so its intent is too
 
 
 class Won(NamedTuple):

@@ -355,6 +355,7 @@ class SqlLedger:
             now,
             intent_body(call, now, self._secrets),
             self._holder(call, now) if reserves(call) else None,
+            bool(call.tool.contract.labels),
         )
 
     def _row(self, call: Call, ref: OperationRef, now: float) -> tuple[object, ...]:

@@ -12,7 +12,7 @@ from holdfast.model.restored import RESTORED
 from holdfast.records.chain import GENESIS, Record
 from holdfast.records.merkle import Frontier
 from holdfast.stores.sql.engine import OPEN_CHAIN, Transaction, Withdrawn
-from holdfast.stores.sql.sequencer import ADD_RECORD, MOVE_HEAD, Tree, append, edge_of, grow
+from holdfast.stores.sql.sequencer import ADD_SPOOLED, MOVE_HEAD, Tree, append, edge_of, grow
 
 BATCH = 256
 """Records sequenced in one transaction, about 3 ms: calls want the writer too."""
@@ -67,7 +67,7 @@ async def fold_own(
         await transaction.run(OPEN_CHAIN, (last.writer, GENESIS))
     if await transaction.run(MOVE_HEAD, (last.seq, last.hash, 1, "", last.writer, head)) != 1:
         return None
-    await transaction.many(ADD_RECORD, records)
+    await transaction.many(ADD_SPOOLED, records)
     return await append(transaction, Tree(transaction.all), records, edge)
 
 

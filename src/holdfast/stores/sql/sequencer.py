@@ -37,11 +37,12 @@ _NEXT = (
     " WHERE writer = ? AND seq > ? ORDER BY seq LIMIT ?"
 )
 _ANY_HEAD = "SELECT seq, hash, fault FROM chain_head WHERE tenant = '*' AND writer = ?"
-_OPEN_AGAIN = """
+OPEN_AGAIN = """
 INSERT INTO chain_head VALUES ('*', ?, 0, ?, 1, '')
 ON CONFLICT (tenant, writer) DO UPDATE SET open = 1 WHERE chain_head.fault = ''
 """
 ADD_RECORD = "INSERT INTO record VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+ADD_SPOOLED = ADD_RECORD.replace("INSERT", "INSERT OR IGNORE")  # a restore that was cut short may have them
 _ADD_LEAF = "INSERT INTO tree_leaf VALUES (?, ?, ?, ?, ?, ?, ?)"
 _ADD_NODE = "INSERT INTO tree_node VALUES ('*', ?, ?, ?)"
 MOVE_HEAD = """
@@ -190,10 +191,10 @@ async def sequence(
     batch: list[Row] = []
     for piece in pieces:
         if piece.spooled:
-            await transaction.run(_OPEN_AGAIN, (piece.writer, GENESIS))
+            await transaction.run(OPEN_AGAIN, (piece.writer, GENESIS))
         if await _moved(transaction, piece):
             if piece.spooled:
-                await transaction.many(ADD_RECORD, piece.records)
+                await transaction.many(ADD_SPOOLED, piece.records)
             batch += piece.records
             if piece.fault is not None:
                 _alarm(transaction, piece.fault, now)

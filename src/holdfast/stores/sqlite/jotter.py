@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Callable
 
 from holdfast.model.errors import StoreError
+from holdfast.stores.sql.claim import claim
+from holdfast.stores.sql.outcome import note_outcome
 from holdfast.stores.sqlite.job import Answer, Job, all_failed, deliver
 from holdfast.stores.sqlite.plain import ALONE, MISSED
 from holdfast.stores.sqlite.spool import Spool
@@ -77,6 +79,20 @@ class Jotter:
                 spool.drop()
                 deliver(all_failed(jobs, error))
                 return
+            except Exception:  # one of them is not what it should be; which, the ordinary way finds out
+                spool.drop()
+                answers, missed = [], jobs
         deliver(answers)
+        spool.call_for_folding()
         for job in missed:
+            self._pass_on(job)
+
+    def _pass_on(self, job: Job) -> None:
+        if job.run is claim and job.future.cancelled():
+            return  # what it might have taken was given back already
+        try:
+            if job.run is note_outcome and job.arguments[1] == "outcome":
+                self._spool.sync()  # its intent may be here: no power cut must part them
             self._otherwise(job)
+        except StoreError as error:
+            deliver(all_failed([job], error))

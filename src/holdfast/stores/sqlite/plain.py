@@ -31,7 +31,9 @@ def _claim(place: SqliteTransaction | Spool, wish: Claim) -> Any:
             return MISSED
     if halts and not halts.keys().isdisjoint(wish.halt_names):
         return MISSED
-    _, row, _, _, _, tenant, call_id, _, _, _, now, intent, _ = wish
+    _, row, _, _, _, tenant, call_id, _, _, _, now, intent, _, labelled = wish
+    if labelled and isinstance(place, Spool):
+        return MISSED
     place.record(tenant, call_id, "intent", now, intent)
     if row is None or isinstance(place, Spool):
         return None

@@ -10,6 +10,7 @@ A process folds its own file out of its memory. Those of the dead, and of the li
 see everything, are read and judged like any other writer's records.
 """
 
+import asyncio
 import logging
 import os
 import sqlite3
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 
 CHAIN = ".spool"
 """What follows a worker's name in that of its spool's chain."""
-SPOOLED_TO = "SELECT seq FROM chain_head WHERE tenant = '*' AND writer = ?"
+SPOOLED_TO = "SELECT seq, fault FROM chain_head WHERE tenant = '*' AND writer = ?"
 """The last record of a spool that is in the database: it comes into the tree in the same step."""
 _ENDING = ".records"
 
@@ -55,6 +56,7 @@ class Spool:
         self._mark: Mark = self._chain.mark()
         self._checked = False
         self._file: int | None = None
+        self._closed = False
         self._path = folder
         self._size = self._waiting = self._new = 0
         self._ended: list[tuple[Path, int, int]] = []
@@ -63,7 +65,7 @@ class Spool:
     def begin(self) -> bool:
         """What is recorded from here on is kept together with `keep`, or not at all; False for no room."""
         self._mark, self._checked = self._chain.mark(), False
-        return self._waiting < self.most
+        return self._waiting < self.most and not self._closed
 
     def standing(self) -> tuple[str | None, Halts]:
         """The version of the policies, and what is halted, as committed since `begin`."""
@@ -80,29 +82,55 @@ class Spool:
         self._records.append(self._chain.append(tenant, call_id, kind, at, body))
 
     def keep(self) -> None:
-        """Raises StoreError; then nothing of it is kept."""
+        """Raises StoreError; then nothing of it is acknowledged."""
         records, self._records = self._records, []
         if not records:
             return
-        lines = b"".join([_line(record) for record in records])
+        lines, written = b"".join([_line(record) for record in records]), 0
         try:
             file = self._file
             if file is None or self._size > self.segment:
                 file = self._next_file(records[0].seq)
             written = os.write(file, lines)
             if written != len(lines):
-                os.ftruncate(file, self._size)
                 raise OSError("there is no room left on the disk")
         except OSError as error:
-            self._chain.reset(self._mark)
+            self._cut_off(records, lines[:written])
             raise StoreError(f"the store did not take the write: {error}") from error
-        self._size += written
-        self._waiting += written
-        self.recent.add(records)
+        self._kept(records, written)
+
+    def _kept(self, records: list[Record], size: int) -> None:
+        self._size += size
+        self._waiting += size
         self._new += len(records)
+        self.recent.add(records)
+
+    def _cut_off(self, records: list[Record], written: bytes) -> None:
+        """Whole lines stay, for somebody may have read them; what is half there is nowhere."""
+        whole = written.count(b"\n")
+        if whole:
+            self._kept(records[:whole], written.rindex(b"\n") + 1)
+            self._mark = records[whole - 1].seq, records[whole - 1].hash
+        if self._file is not None:
+            try:
+                os.ftruncate(self._file, self._size)
+            except OSError as error:
+                self.most = 0  # whatever comes from now on goes the ordinary way
+                log.error("'%s' cannot be cut back to what was acknowledged: %s", self._path, error)
+
+    def call_for_folding(self) -> None:
+        """Where many wait."""
         if self._new >= self.fold_at and self.full is not None:
             self._new = 0
             self.full()
+
+    def sync(self) -> None:
+        """What was kept survives a power cut; raises StoreError."""
+        if self._file is not None:
+            try:
+                os.fdatasync(self._file)
+            except OSError as error:
+                raise StoreError(f"the store did not take the write: {error}") from error
 
     def drop(self) -> None:
         """Nothing was recorded after all."""
@@ -120,6 +148,7 @@ class Spool:
 
     def close(self) -> None:
         """What was not folded stays for others."""
+        self._closed = True
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -140,13 +169,35 @@ class Spool:
             self._ended.append((self._path, last, self._size))
 
 
+class _Read:
+    """One file as far as it was read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.first = path, _first(path)
+        self.rows: list[Row] = []
+        self._end = 0
+
+    def read_on(self) -> None:
+        with self.path.open("rb") as file:
+            file.seek(self._end)
+            *lines, torn = file.read().split(b"\n")
+        if torn:  # by the end of its process or of the power; nobody was told of it
+            log.warning("'%s' ends in the middle of a record, which is left out", self.path)
+        writer = _writer(self.path)
+        self.rows += [_row(line, writer, seq) for seq, line in enumerate(lines, self.first + len(self.rows))]
+        self._end += sum(map(len, lines)) + len(lines)
+
+    @property
+    def is_all(self) -> bool:
+        return self.path.stat().st_size == self._end
+
+
 class Spools:
     """The files of all workers, as they are on the disk."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._read: tuple[Path, int, list[Row]] | None = None
-        """The file that was read last, how long it was, and what is in it."""
+        self._last: _Read | None = None
 
     def writers(self) -> list[str]:
         return sorted({_writer(path) for path in self._folder.glob(f"*{_ENDING}")})
@@ -155,13 +206,29 @@ class Spools:
         """What follows record `seq` of a chain, up to so many."""
         found: list[Row] = []
         while len(found) < most:
-            rows = self._containing(writer, seq + 1)
-            some = [row for row in rows if row[2] > seq][: most - len(found)]
+            files = self._of(writer)
+            fitting = [path for path in files if _first(path) <= seq + 1]
+            some = await self._rows_after(fitting[-1], seq, most - len(found)) if fitting else []
             if not some:
+                if not found and any(_first(path) > seq + 1 for path in files):
+                    return [_unbelievable(writer, seq + 1)]  # there was a file between these
                 break
             found += some
-            seq = some[-1][2]
+            seq += len(some)
         return found
+
+    async def _rows_after(self, path: Path, seq: int, most: int) -> list[Row]:
+        """Files are read aside: calls want the event loop too."""
+        last = self._last
+        try:
+            if last is None or last.path != path:
+                last = self._last = _Read(path)
+            if not last.is_all:
+                await asyncio.to_thread(last.read_on)
+        except FileNotFoundError:  # folded meanwhile
+            return []
+        start = seq + 1 - last.first
+        return last.rows[start : start + most]
 
     def drop(self, writer: str) -> None:
         """All of it is in the database, and its worker is gone."""
@@ -175,25 +242,17 @@ class Spools:
                 path.rename(kept.with_name(f"{kept.name}-{path.name}"))
 
     def all(self, writer: str) -> Iterator[Row]:
+        """Everything that is there of a chain, at once."""
         for path in self._of(writer):
-            yield from self._rows(path)
-
-    def _containing(self, writer: str, seq: int) -> list[Row]:
-        """The rows of the file in which this record should be."""
-        fitting = [path for path in self._of(writer) if _first(path) <= seq]
-        return self._rows(fitting[-1]) if fitting else []
+            read = _Read(path)
+            try:
+                read.read_on()
+            except FileNotFoundError:  # folded meanwhile
+                continue
+            yield from read.rows
 
     def _of(self, writer: str) -> Sequence[Path]:
         return sorted(self._folder.glob(f"{writer}.*{_ENDING}"))
-
-    def _rows(self, path: Path) -> list[Row]:
-        try:
-            size = path.stat().st_size
-            if self._read is None or self._read[:2] != (path, size):
-                self._read = path, size, _parsed(path.read_bytes(), path)
-        except FileNotFoundError:  # folded meanwhile
-            return []
-        return self._read[2]
 
 
 def _writer(path: Path) -> str:
@@ -210,15 +269,6 @@ def _line(record: Record) -> bytes:
     tenant, writer, seq, call_id, kind, at, body, prev, hashed = record
     head = orjson.dumps((tenant, writer, seq, call_id, kind, at, prev.hex(), hashed.hex()))
     return b"%b,%b]\n" % (head[:-1], body.encode())
-
-
-def _parsed(data: bytes, path: Path) -> list[Row]:
-    """The records in a file, and where there should be one and is none, one that nobody will believe."""
-    *lines, torn = data.split(b"\n")
-    if torn:  # by the end of its process or of the power; nobody was told of it
-        log.warning("'%s' ends in the middle of a record, which is left out", path)
-    writer, first = _writer(path), _first(path)
-    return [_row(line, writer, seq) for seq, line in enumerate(lines, first)]
 
 
 def _row(line: bytes, writer: str, seq: int) -> Row:

@@ -16,8 +16,7 @@ from holdfast.records.chain import GENESIS
 from holdfast.stores.backup.snapshot import Row, Values
 from holdfast.stores.backup.tables import TABLES
 from holdfast.stores.files import sync
-from holdfast.stores.sql.engine import OPEN_CHAIN
-from holdfast.stores.sql.sequencer import ADD_RECORD
+from holdfast.stores.sql.sequencer import ADD_SPOOLED, OPEN_AGAIN
 from holdfast.stores.sqlite.connection import connect
 from holdfast.stores.sqlite.migrate import migrate, shipped
 from holdfast.stores.sqlite.spool import SPOOLED_TO, Spools
@@ -133,22 +132,23 @@ def _put_aside(path: Path, kept: Path) -> Path:
 
 def _take_in(path: Path) -> None:
     """Records that workers left beside the database; whoever reads them judges them."""
-    spools = Spools(workers_folder(path))
-    writers = spools.writers()
-    if not writers:
+    spools, taken = Spools(workers_folder(path)), []
+    if not spools.writers():
         return
     try:
         with closing(connect(path)) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            for writer in writers:
-                connection.execute(OPEN_CHAIN, (writer, GENESIS))
-                [(seq,)] = connection.execute(SPOOLED_TO, (writer,)).fetchall()
-                left = (row for row in spools.all(writer) if row[2] > seq)
-                connection.executemany(f"{ADD_RECORD} ON CONFLICT DO NOTHING", left)
+            for writer in spools.writers():
+                connection.execute(OPEN_AGAIN, (writer, GENESIS))
+                [(seq, fault)] = connection.execute(SPOOLED_TO, (writer,)).fetchall()
+                if not fault:  # else it is evidence, and put aside as it is
+                    left = (row for row in spools.all(writer) if row[2] > seq)
+                    connection.executemany(ADD_SPOOLED, left)
+                    taken.append(writer)
             connection.execute("COMMIT")
     except sqlite3.Error as error:
         raise StoreError(f"what waits beside '{path}' cannot be taken into it: {error}") from error
-    for writer in writers:
+    for writer in taken:
         spools.drop(writer)
 
 

@@ -134,9 +134,10 @@ class SqliteWriter:
     async def close(self) -> None:
         """Everything submitted so far is still written and answered."""
         if not self._closed:
-            if self._jotter is not None:
-                self._jotter.finish()
-            await self._idle.wait()
+            while not self.idle:
+                if self._jotter is not None:
+                    self._jotter.finish()
+                await self._idle.wait()
             self._closed = True
             self._work.put(None)
             await asyncio.to_thread(self._thread.join)
