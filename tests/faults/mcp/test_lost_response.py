@@ -24,7 +24,7 @@ from tests.requirements import requirement
 T = TypeVar("T")
 
 IN_FLIGHT: Final = 64
-DEADLINE_MS: Final = 2000
+DEADLINE_MS: Final = 3000
 """How long the gateway waits for what hangs; far longer than anything else here takes."""
 MANY: Final = 1000
 ERAS: Final[tuple[Era, ...]] = ("modern", "legacy")
