@@ -15,6 +15,7 @@ from holdfast.model.contract import Contract
 from holdfast.model.errors import StoreError
 from holdfast.model.observation import Status
 from holdfast.model.record import Record
+from holdfast.model.stage import TakeRate
 from holdfast.model.tool import Tool
 from holdfast.ports import Begun, Denied
 from holdfast.records.chain import first_fault
@@ -22,7 +23,7 @@ from holdfast.stores.sqlite.log import opened
 from holdfast.stores.sqlite.migrate import shipped
 from holdfast.stores.sqlite.spool import Spool, Spools
 from holdfast.stores.sqlite.store import SqliteStore
-from holdfast.stores.sqlite.vessel import SqliteVessel
+from holdfast.stores.sqlite.vessel import SqliteVessel, _take_in
 from holdfast.stores.worker import LockedWorkers
 from holdfast.system import SystemClock
 from tests.requirements import requirement
@@ -215,6 +216,21 @@ async def test_one_that_cannot_be_written_takes_no_neighbour_with_it(store: Sqli
     assert first_fault(one for one in read_records(path) if one.writer.endswith("spool")) is None
 
 
+@requirement("DEC-1")
+async def test_a_read_given_up_while_it_gathers_takes_nothing(store: SqliteStore, path: Path) -> None:
+    limited = make_call(CLOCK, None, tool=LOOK)
+    limited.stage("limits", TakeRate("look", 10, 60.0))
+    first = asyncio.create_task(store.ledger.begin(make_call(CLOCK, None, tool=LOOK)))
+    given_up = asyncio.create_task(store.ledger.begin(limited))
+    await asyncio.sleep(0)  # the first is written at once, the second waits for others
+    given_up.cancel()
+    assert isinstance(await first, Begun)
+    await asyncio.wait([given_up])
+    await read(store)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM rate").fetchone() == (0,)
+
+
 # --- several processes ------------------------------------------------------------------------
 
 
@@ -401,6 +417,22 @@ async def test_what_waits_goes_with_the_database_it_belongs_to(path: Path) -> No
         assert len(list(log.waiting())) == 4
     async with SqliteStore(path, CLOCK) as store:
         assert await store.audit.sequence() == 0
+
+
+@requirement("PPL-5")
+async def test_a_restore_that_was_cut_short_leaves_a_store_that_goes_on(path: Path) -> None:
+    dead = SqliteStore(path, CLOCK)
+    await dead.open()
+    names = await read(dead, 2)
+    die(dead)
+    [file] = files(path)
+    waiting = file.read_bytes()
+    _take_in(path)
+    file.write_bytes(waiting)  # it was killed before they were dropped
+    async with SqliteStore(path, CLOCK) as store:
+        assert await store.audit.sequence() == 4
+        assert sorted(await in_tree(store)) == sorted(names * 2)
+        assert files(path) == []
 
 
 @requirement("PPL-5")
