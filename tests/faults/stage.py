@@ -33,9 +33,19 @@ class Stage:
     def __init__(self) -> None:
         self.effects: Counter[str] = Counter()
         self.scenes: list[Scene] = []
+        self._entered = asyncio.Event()
 
     def tools(self, life: Life) -> list[FunctionTool[..., Any]]:
         return [self._write("plain", life), self._write("probed", life), self._effect_seen()]
+
+    async def waiting(self) -> Scene:
+        """The first attempt that waits for an order, now or as soon as there is one."""
+        while True:
+            self._entered.clear()
+            for scene in self.scenes:
+                if scene.listens:
+                    return scene
+            await self._entered.wait()
 
     def may_still_act(self, name: str) -> bool:
         return any(scene.name == name and not scene.life.dead for scene in self.scenes)
@@ -48,6 +58,7 @@ class Stage:
             """Add one line to the register."""
             scene = Scene(name_of(invocation.key), life)
             self.scenes.append(scene)
+            self._entered.set()
             try:
                 return await self._play(scene)
             finally:

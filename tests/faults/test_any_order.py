@@ -33,6 +33,7 @@ ANY = st.integers(min_value=0, max_value=7)
 """Chooses among however many there are."""
 LIVES = 5
 """Workers in one story: starting one takes longer than all the rest."""
+WAIT_S = 60
 LONG_S = 2 * defaults.LEASE_MIN_S
 
 
@@ -203,11 +204,14 @@ class AnyOrder(RuleBasedStateMachine):
         """With a probe the truth is known: it is done, or it runs now. Without, it may stay unknown."""
         happened = self.stage.effects[name]
         answer = asyncio.create_task(survivor.gateway.call(f"faults.{tool}", {}, key=name))
-        await self.machine.quiet()
-        if not answer.done():
-            assert not happened, f"{name} runs again"
-            self.scenes[0].orders.put_nowait("answer")
-        status = (await answer).status
+        runs = asyncio.create_task(self.stage.waiting())
+        async with asyncio.timeout(WAIT_S):
+            await asyncio.wait((answer, runs), return_when=asyncio.FIRST_COMPLETED)
+            if runs.done():
+                assert not happened, f"{name} runs again"
+                runs.result().orders.put_nowait("answer")
+            status = (await answer).status
+        runs.cancel()
         assert status in ({Status.DONE} if tool == "probed" else {Status.DONE, Status.UNKNOWN}), await answer
 
 
