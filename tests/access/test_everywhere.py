@@ -28,7 +28,7 @@ async def ruled(house: House) -> AsyncIterator[Office]:
         opened = [await stack.enter_async_context(house.gateway(orders, config=CONFIG)) for _ in range(2)]
         for gateway in opened:
             await gateway.prepare()
-        await opened[0].promote(OLGA, bundle_of(OPEN))
+        await opened[0].policies.promote(OLGA, bundle_of(OPEN))
         await opened[0].grants.give(OLGA, "ana", "orders:refund")
         for gateway in opened:
             await gateway.tidy()
@@ -46,7 +46,7 @@ async def test_what_one_process_stops_no_other_one_does_from_then_on(ruled: Offi
         case "halt":
             await ruled.one.halt(OLGA, "test.refund")
         case "promotion":
-            await ruled.one.promote(OLGA, bundle_of(SHUT))
+            await ruled.one.policies.promote(OLGA, bundle_of(SHUT))
         case "key":
             await ruled.one.keys.revoke(OLGA, key.id)
         case _:

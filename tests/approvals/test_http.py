@@ -52,8 +52,8 @@ async def test_a_caller_polls_what_the_gateway_releases(as_person: As, gateway: 
     ann, olga = as_person("ann"), as_person("olga")
     held = (await ann.post("/v1/calls", {**MAIL, "release": "gateway"})).json()
     await olga.post(f"/v1/approvals/{held['approval']['id']}/decision", {"decision": "approve"})
-    while gateway._releasing:
-        await next(iter(gateway._releasing))
+    while gateway._house._releasing:
+        await next(iter(gateway._house._releasing))
     found = (await ann.get(f"/v1/calls/{held['call_id']}")).json()
     assert (found["status"], desk.sent) == ("done", ["x@example.com"])
     wrong = await ann.post("/v1/calls", {**MAIL, "key": "m-2", "release": "somebody"})

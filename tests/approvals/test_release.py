@@ -17,8 +17,8 @@ RELEASING = config({"release": "gateway"})
 
 async def settled(gateway: Gateway) -> None:
     """Until no release is under way."""
-    while gateway._releasing:
-        await asyncio.wait(gateway._releasing)
+    while gateway._house._releasing:
+        await asyncio.wait(gateway._house._releasing)
 
 
 async def say_yes(gateway: Gateway, id: str) -> None:

@@ -68,7 +68,7 @@ def checks(found: Recalled) -> dict[str, bool | None]:
 @requirement("AUD-3")
 async def test_a_call_that_ran_is_rebuilt_and_comes_out_the_same(gateway: Gateway) -> None:
     done = await gateway.call("test.look", {"thing": "t"}, principal=ANA)
-    found = await gateway.recall(ANA, done.call_id)
+    found = await gateway.log.recall(ANA, done.call_id)
     assert [step["kind"] for step in found.steps] == ["intent", "outcome"]
     assert (found.steps[0]["by"], found.steps[1]["status"]) == ("ana", "done")
     assert found.facts is not None
@@ -90,7 +90,7 @@ async def test_an_approved_call_is_rebuilt_with_who_said_yes(gateway: Gateway) -
     await gateway.decide(BEN, held.approval.id, True, "fine")
     done = await gateway.call("test.send", {"thing": "t"}, key="k", principal=ANA)
     assert done.status is Status.DONE
-    found = await gateway.recall(ANA, done.call_id)
+    found = await gateway.log.recall(ANA, done.call_id)
     kinds = [step["kind"] for step in found.steps]
     assert [kind for kind in kinds if kind != "hold"] == ["ask", "vote", "intent", "outcome"]
     vote = next(step for step in found.steps if step["kind"] == "vote")
@@ -103,12 +103,12 @@ async def test_an_approved_call_is_rebuilt_with_who_said_yes(gateway: Gateway) -
 async def test_a_decision_is_judged_as_then_and_as_now(gateway: Gateway) -> None:
     done = await gateway.call("test.look", {"thing": "t"}, principal=ANA)
     bundle = Bundle(name="strict", files={"all.cedar": FORBID})
-    assert await gateway.promote(ANA, bundle)
+    assert await gateway.policies.promote(ANA, bundle)
     refused = await gateway.call("test.look", {"thing": "t"}, principal=ANA)
     assert refused.status is Status.REFUSED
-    before = checks(await gateway.recall(ANA, done.call_id))
+    before = checks(await gateway.log.recall(ANA, done.call_id))
     assert (before["policy then"], before["policy now"]) == (True, False)
-    after = await gateway.recall(ANA, refused.call_id)
+    after = await gateway.log.recall(ANA, refused.call_id)
     assert (checks(after)["policy then"], checks(after)["policy now"]) == (True, True)
     assert after.decision is not None
     assert after.decision["allow"] is False
@@ -119,9 +119,9 @@ async def test_a_decision_is_judged_as_then_and_as_now(gateway: Gateway) -> None
 @requirement("AUD-3", "CON-6", "AUD-4")
 async def test_after_an_erasure_the_decision_stands_and_what_it_was_about_is_gone(gateway: Gateway) -> None:
     done = await gateway.call("test.look", {"thing": "t"}, principal=ACME)
-    assert await gateway.erase(ANA, "acme")
+    assert await gateway.log.erase(ANA, "acme")
     auditor = Principal(tenant="acme", user="zoe", agent="bot", scopes=frozenset({"holdfast:audit"}))
-    found = await gateway.recall(auditor, done.call_id)
+    found = await gateway.log.recall(auditor, done.call_id)
     assert found.facts is None
     assert found.decision is not None
     assert found.decision["allow"] is True
@@ -132,22 +132,22 @@ async def test_after_an_erasure_the_decision_stands_and_what_it_was_about_is_gon
 async def test_the_log_is_for_operators_and_auditors_and_for_their_tenant_only(gateway: Gateway) -> None:
     done = await gateway.call("test.look", {"thing": "t"}, principal=ANA)
     for refused in (
-        gateway.recall(EVE, done.call_id),
-        gateway.prove(EVE, "w:1"),
-        gateway.erase(EVE, "default"),
+        gateway.log.recall(EVE, done.call_id),
+        gateway.log.prove(EVE, "w:1"),
+        gateway.log.erase(EVE, "default"),
     ):
         with pytest.raises(Forbidden):
             await refused
     with pytest.raises(NotFound):
-        await gateway.recall(ACME, done.call_id)
-    entries = await gateway.audit_of(ANA, done.call_id, -1, 10)
+        await gateway.log.recall(ACME, done.call_id)
+    entries = await gateway.log.of_call(ANA, done.call_id, -1, 10)
     with pytest.raises(NotFound):
-        await gateway.prove(ACME, entries[0].record.id)
-    assert (await gateway.prove(ANA, entries[0].record.id)).entry == entries[0]
+        await gateway.log.prove(ACME, entries[0].record.id)
+    assert (await gateway.log.prove(ANA, entries[0].record.id)).entry == entries[0]
 
 
 @requirement("AUD-1", "CON-6")
 async def test_no_argument_or_result_is_in_a_record(gateway: Gateway) -> None:
     await gateway.call("test.look", {"thing": "canary-argument"}, principal=ANA)
-    for entry in await gateway.audit(ANA, 0.0, -1, 100):
+    for entry in await gateway.log.since(ANA, 0.0, -1, 100):
         assert "canary-argument" not in entry.record.body

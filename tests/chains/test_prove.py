@@ -74,7 +74,7 @@ async def test_an_operator_accepts_what_nobody_has_shown_and_that_is_on_record(t
         assert [one.step.id for one in taken] == ["reserve", "charge"]
         assert await started(gateway, chain) is RunState.COMPLETED
         await gateway.tidy()
-        said = [entry.record.body for entry in await gateway.audit(ola, 0.0, -1, 100)]
+        said = [entry.record.body for entry in await gateway.log.since(ola, 0.0, -1, 100)]
         accepted = [body for body in said if '"operation":"chain_accepted"' in body]
         assert len(accepted) == 2
         assert all("refunds are checked by hand" in body and '"caller":"ola"' in body for body in accepted)

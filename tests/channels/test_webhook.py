@@ -330,7 +330,7 @@ async def test_what_an_erased_tenant_was_to_be_told_goes_nowhere(
     async with house.gateway(Bank(), config=told(tmp_path, {"ops": hook(receiver.url)})) as gateway:
         await pay(gateway)
         await gateway.notices.look()
-        await gateway.erase(BEN, "default")
+        await gateway.log.erase(BEN, "default")
         await gateway.notices.round()
         [state] = await gateway.notices.channels(BEN)
     assert (receiver.got, state.tally.failed) == ([], 1)

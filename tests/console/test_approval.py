@@ -41,8 +41,8 @@ async def votes(gateway: Gateway, id: str) -> list[tuple[str, bool]]:
 
 
 async def released(gateway: Gateway) -> None:
-    while gateway._releasing:
-        await asyncio.wait(gateway._releasing)
+    while gateway._house._releasing:
+        await asyncio.wait(gateway._house._releasing)
 
 
 # --- what it says -------------------------------------------------------------------------

@@ -137,8 +137,8 @@ async def test_of_what_is_approved_together_a_drawn_one_is_opened_first(house: H
         for id in drawn:
             await ben.get(f"/approvals/{id}")
         done = await ben.post("/approvals/several", form)
-        while gateway._releasing:
-            await asyncio.wait(gateway._releasing)
+        while gateway._house._releasing:
+            await asyncio.wait(gateway._house._releasing)
     assert (unread.status, len(before), len(drawn)) == (409, 6, 2)  # one in five, rounded up
     assert others_only.status == 409
     assert "6 of 6 approved" in text(done)

@@ -72,7 +72,7 @@ async def _walked(visitor: Visitor, path: str, column: str) -> list[str]:
 async def test_one_record_is_shown_with_its_proof_step_by_step(tmp_path: Path) -> None:
     async with world(tmp_path) as there:
         done = await there.call("add", text=HOSTILE, task=HOSTILE)
-        await there.gateway._keep_log(sign_now=True)
+        await there.gateway._house.keep_log(sign_now=True)
         visitor = await there.browser("ana")
         listed = Page(await visitor.get(f"/audit?call={done.call_id}"))
         path = next(one["hx-get"] for one in listed.all("a") if "hx-get" in one)
@@ -121,5 +121,5 @@ async def test_who_may_not_read_the_log_is_told_what_it_takes(tmp_path: Path) ->
 
 
 async def _records(there: World, call_id: str, most: int) -> list[str]:
-    entries = await there.gateway.audit_of(there.person("ana"), call_id, -1, most)
+    entries = await there.gateway.log.of_call(there.person("ana"), call_id, -1, most)
     return [entry.record.id for entry in entries]

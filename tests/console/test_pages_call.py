@@ -150,7 +150,7 @@ async def test_calls_of_others_and_of_other_tenants_are_not_there(tmp_path: Path
 async def test_each_record_of_the_call_is_verified_in_view(tmp_path: Path) -> None:
     async with world(tmp_path) as there:
         done = await there.call("add", text="x")
-        await there.gateway._keep_log(sign_now=True)
+        await there.gateway._house.keep_log(sign_now=True)
         visitor = await there.browser("ana")
         page = Page(await visitor.get(f"/calls/{done.call_id}"))
         proofs = [one["hx-get"] for one in page.all("a") if "hx-get" in one]

@@ -24,7 +24,7 @@ async def test_only_operators_read_and_try_policies(tmp_path: Path) -> None:
         assert "starter.reads" not in text(page)
         said = {"file": "a.cedar", "text": OPEN, "name": "console"}
         for path in ("try", "promote", "rollback"):
-            answer = await otto.post(f"/policy/{path}", {**said, "version": there.gateway.policy_version})
+            answer = await otto.post(f"/policy/{path}", {**said, "version": there.gateway.policies.version})
             assert answer.status == 403, path
         ana = text(await (await there.browser("ana")).get("/policy"))
         assert "the starter policy is in force" in ana
@@ -126,7 +126,7 @@ async def test_one_goes_back_to_the_policies_before_and_not_by_an_old_page(tmp_p
         old = await visitor.post("/policy/rollback", {"version": "console/0", "note": "x"})
         assert old.status == 409
         done = await visitor.post(
-            "/policy/rollback", {"version": there.gateway.policy_version, "note": "too much"}
+            "/policy/rollback", {"version": there.gateway.policies.version, "note": "too much"}
         )
         assert done.headers["location"] == "/policy?done=rolled-back"
         assert (await there.call("count")).status is Status.DONE

@@ -250,7 +250,7 @@ async def test_guessing_goes_on_record(gateway: Gateway, visitor: Visitor) -> No
         await visitor.post("/sign-in", {"person": "petra", "secret": "guess"})
     await gateway.tidy()
     ana = gateway.identity.authenticate({"x-holdfast-user": "ana"})
-    records = [entry.record.body for entry in await gateway.audit(ana, 0.0, -1, 100)]
+    records = [entry.record.body for entry in await gateway.log.since(ana, 0.0, -1, 100)]
     [told] = [body for body in records if "wrong approver secrets" in body]
     assert '"petra"' in told
     assert "guess" not in told

@@ -90,5 +90,5 @@ async def at_work(house: House, shop: Shop | None = None, **auth: Any) -> AsyncI
     """The shop behind a gateway, with the starter's policies in force."""
     async with house.gateway(shop or Shop(), config=config(**auth)) as gateway:
         olga = gateway.identity.authenticate({"Authorization": f"Bearer {key('olga')}"})
-        await gateway.promote(olga, starter())
+        await gateway.policies.promote(olga, starter())
         yield gateway

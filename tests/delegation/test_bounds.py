@@ -123,8 +123,8 @@ async def test_a_held_call_is_released_only_while_its_delegation_counts(house: H
         elif meanwhile == "its key was":
             await gateway.keys.revoke(olga, "alicekey")
         await gateway.decide(olga, held.approval.id, True)
-        while gateway._releasing:
-            await asyncio.wait(gateway._releasing)
+        while gateway._house._releasing:
+            await asyncio.wait(gateway._house._releasing)
         await gateway.tidy()
     assert shop.refunded == (["sale"] if meanwhile == "nothing" else [])
 

@@ -198,7 +198,7 @@ class Errand:
             ):
                 yield f"{key} ({self.kinds[key]}) is stuck: {last.status} {last.code} {last.message}"
             lost += last.status is Status.UNKNOWN
-            records = await gateway.audit_of(olga, last.call_id, -1, 100)
+            records = await gateway.log.of_call(olga, last.call_id, -1, 100)
             kinds = [entry.record.kind for entry in records]
             if count and "intent" not in kinds:
                 yield f"{key} happened without a record: {kinds}"

@@ -230,7 +230,7 @@ async def test_reading_a_resource_passes_the_gates_and_leaves_a_record(tmp_path:
         read = await gateway.call("depot.mcp-resources-read", {"uri": "depot://plan"}, principal=ME)
         foreign = await gateway.call("depot.mcp-resources-read", {"uri": "depot://plan"}, principal=stranger)
         mine, theirs = gateway.native.resources(ME), gateway.native.resources(stranger)
-        records = await gateway.audit_of(ME, read.call_id, -1, 10)
+        records = await gateway.log.of_call(ME, read.call_id, -1, 10)
     assert read.native is not None
     assert read.native["contents"][0]["text"] == "shelves"
     assert foreign.code is Code.TOOL_NOT_FOUND

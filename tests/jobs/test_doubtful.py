@@ -114,7 +114,7 @@ async def test_the_jobs_of_an_erased_tenant_keep_nobody_elses_waiting(kind: str,
         given: dict[str, Any] = {"key": "k-1", "deadline_ms": 1000}
         await here.driven(here.gateway.call("works.render", {"title": "hers"}, principal=hers, **given))
         seen = await here.render(deadline_ms=1000)
-        await here.gateway.erase(here.gateway.identity.at_terminal(), "acme")
+        await here.gateway.log.erase(here.gateway.identity.at_terminal(), "acme")
         await here.driven(here.gateway.tidy())
         looks = len(here.works.looked)
         here.works.finish("job-2")

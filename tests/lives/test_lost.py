@@ -179,7 +179,7 @@ async def test_a_source_older_than_the_backup_takes_nothing_back(tmp_path: Path)
         shutil.copy(home.config.store_path, tmp_path / "early.db")
         await home.call("grave", "grave")
         async with home.open() as gateway:
-            await gateway.erase(ANA, "acme")
+            await gateway.log.erase(ANA, "acme")
         noon = await home.back_up()
         Path(str((await home.restore(noon)).kept)).unlink()
         recovered = await home.recover(tmp_path / "early.db", note="the disk died")

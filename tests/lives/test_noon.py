@@ -154,7 +154,7 @@ async def test_a_tenant_born_since_is_there_and_one_erased_since_stays_erased(ho
     noon = await home.back_up()
     await home.call("ours")
     async with home.open() as gateway:
-        await gateway.erase(ANA, "acme")
+        await gateway.log.erase(ANA, "acme")
     await home.restore(noon)
     assert (await home.call("old", principal=ZOE)).data == {"name": "old"}, "the backup could still be read"
     recovered = await home.recover()

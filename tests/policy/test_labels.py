@@ -223,7 +223,7 @@ async def test_an_operator_lifts_a_label_and_the_next_reading_brings_it_back(
         assert refused(await send(other, "k-2", session="s"))
         [record] = [
             json.loads(entry.record.body)
-            for entry in await one.audit(OLGA, 0.0, -1, 1000)
+            for entry in await one.log.since(OLGA, 0.0, -1, 1000)
             if '"lift_label"' in entry.record.body
         ]
         assert (record["caller"], record["label"], record["note"]) == (
@@ -246,9 +246,9 @@ async def test_the_records_tell_what_a_call_brought_and_what_a_decision_knew(pro
     async with process() as gateway:
         seen = await read(gateway, session="s")
         stopped = await send(gateway, "k", session="s")
-        bodies = [json.loads(e.record.body) for e in await gateway.audit_of(OLGA, seen.call_id, -1, 10)]
+        bodies = [json.loads(e.record.body) for e in await gateway.log.of_call(OLGA, seen.call_id, -1, 10)]
         assert [body.get("labels") for body in bodies] == [None, ["confidential"]]
-        recalled = await gateway.recall(OLGA, stopped.call_id)
+        recalled = await gateway.log.recall(OLGA, stopped.call_id)
         assert recalled.facts is not None
         assert (recalled.facts["labels"], recalled.facts["session"]) == (["confidential"], "s")
         assert {check.what: check.same for check in recalled.checks}["policy then"]
@@ -263,7 +263,7 @@ async def test_labels_are_looked_up_only_where_a_policy_asks(process: Process) -
         )
         await admit(call, gateway._ports, GATES[:5])
         assert call.labels is None
-        assert await gateway.promote(OLGA, bundle_of(KEEPS_IN, "rules"))
+        assert await gateway.policies.promote(OLGA, bundle_of(KEEPS_IN, "rules"))
         assert refused(await send(gateway, "k-2", session="s"))  # what was read before counts
 
 

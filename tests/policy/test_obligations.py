@@ -186,7 +186,9 @@ async def test_a_replay_shows_less_where_policy_shows_less_by_now(tmp_path: Path
     async with shop(tmp_path, ALL) as gateway:
         first = await gateway.call("shop.send", {"order": "o"}, key="k", principal=ANA)
         olga = Principal(user="olga", agent="cli", roles=frozenset({"operator"}))
-        await gateway.promote(olga, load(written(tmp_path / "less", asking('@redact("/email")'))), "")
+        await gateway.policies.promote(
+            olga, load(written(tmp_path / "less", asking('@redact("/email")'))), ""
+        )
         again = await gateway.call("shop.send", {"order": "o"}, key="k", principal=ANA)
     assert (first.data, again.data) == ({"email": "ada@example.org"}, {"email": "[redacted]"})
 

@@ -71,12 +71,12 @@ def bundle(text: str) -> Bundle:
 async def test_a_promotion_holds_in_every_process_from_the_next_claim_on(process: Process) -> None:
     async with process() as one, process() as other:
         assert (await look(one), await look(other)) == (Status.DONE, Status.DONE)
-        assert await one.promote(OLGA, bundle(SHUT), "an incident")
+        assert await one.policies.promote(OLGA, bundle(SHUT), "an incident")
         answer = await other.call("test.look", {"thing": "a"}, principal=ANA)
         assert (answer.status, answer.code) == (Status.REFUSED, Code.POLICY_VIOLATION)
         assert "policy changed and no longer allows this call: shut for today" in (answer.message or "")
         assert (await one.ready())["policy"] == (await other.ready())["policy"] == bundle(SHUT).version
-        back = await other.promote(OLGA, bundle(OPEN))
+        back = await other.policies.promote(OLGA, bundle(OPEN))
         assert back
         assert (await look(one), await look(other)) == (Status.DONE, Status.DONE)
 
@@ -95,7 +95,7 @@ async def test_a_promotion_drops_what_reads_are_cached() -> None:
         for _ in range(2):
             await gateway.call("test.rate", {"pair": "eur"}, principal=ANA)
         assert reads == ["eur"]
-        await gateway.promote(OLGA, bundle(OPEN))
+        await gateway.policies.promote(OLGA, bundle(OPEN))
         await gateway.call("test.rate", {"pair": "eur"}, principal=ANA)
     assert reads == ["eur", "eur"]
 
@@ -103,7 +103,7 @@ async def test_a_promotion_drops_what_reads_are_cached() -> None:
 @requirement("POL-1")
 async def test_housekeeping_notices_a_promotion_without_any_call(process: Process) -> None:
     async with process() as one, process() as other:
-        await one.promote(OLGA, bundle(SHUT))
+        await one.policies.promote(OLGA, bundle(SHUT))
         assert str((await other.ready())["policy"]).startswith("starter/")
         await other.tidy()
         assert (await other.ready())["policy"] == bundle(SHUT).version
@@ -114,32 +114,32 @@ async def test_rollback_goes_back_one_promotion_at_a_time_and_never_to_nothing(p
     texts = (OPEN, SHUT, ASKS)
     async with process() as one, process() as other:
         for text in texts:
-            assert await one.promote(OLGA, bundle(text))
-        assert not await other.promote(OLGA, bundle(ASKS))  # it is in force already
-        assert (await other.rollback(OLGA, "too strict")).version == bundle(SHUT).version
+            assert await one.policies.promote(OLGA, bundle(text))
+        assert not await other.policies.promote(OLGA, bundle(ASKS))  # it is in force already
+        assert (await other.policies.rollback(OLGA, "too strict")).version == bundle(SHUT).version
         assert await look(one) is Status.REFUSED
-        assert (await one.rollback(OLGA)).version == bundle(OPEN).version
+        assert (await one.policies.rollback(OLGA)).version == bundle(OPEN).version
         assert await look(other) is Status.DONE
         with pytest.raises(HoldfastError, match="nothing to go back to"):
-            await one.rollback(OLGA)
-        listed = [(p.number, p.version, p.ended_by) for p in await one.promotions()]
+            await one.policies.rollback(OLGA)
+        listed = [(p.number, p.version, p.ended_by) for p in await one.policies.promotions()]
         assert listed == [
             (3, bundle(ASKS).version, "olga"),
             (2, bundle(SHUT).version, "olga"),
             (1, bundle(OPEN).version, None),
         ]
-        assert await one.promote(OLGA, bundle(ASKS))  # what was taken back can be promoted again
-        assert (await one.promotions())[0].number == 4
+        assert await one.policies.promote(OLGA, bundle(ASKS))  # what was taken back can be promoted again
+        assert (await one.policies.promotions())[0].number == 4
 
 
 @requirement("POL-1")
 async def test_a_bundle_that_does_not_validate_cannot_be_promoted(process: Process) -> None:
     async with process() as gateway:
-        await gateway.promote(OLGA, bundle(OPEN))
+        await gateway.policies.promote(OLGA, bundle(OPEN))
         with pytest.raises(
             ConfigError, match=r"a\.cedar:1:\d+: attribute `colour` on entity type `Tool` not found"
         ):
-            await gateway.promote(OLGA, bundle(BAD + SHUT.replace("shut", "open")))
+            await gateway.policies.promote(OLGA, bundle(BAD + SHUT.replace("shut", "open")))
         assert (await gateway.ready())["policy"] == bundle(OPEN).version
         assert await look(gateway) is Status.DONE
 
@@ -149,9 +149,9 @@ async def test_promoting_is_for_operators(process: Process) -> None:
     people = {"people": {"olga": {"roles": ["operator"]}}}
     async with process(auth=people) as gateway:
         with pytest.raises(Forbidden):
-            await gateway.promote(ANA, bundle(OPEN))
+            await gateway.policies.promote(ANA, bundle(OPEN))
         with pytest.raises(Forbidden):
-            await gateway.rollback(ANA)
+            await gateway.policies.rollback(ANA)
 
 
 @requirement("LIF-6", "DEC-5")
@@ -159,9 +159,9 @@ async def test_a_need_that_rises_in_another_process_refuses_and_is_a_security_ev
     process: Process, world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with process() as one, process() as other:
-        await one.promote(OLGA, bundle(OPEN))
+        await one.policies.promote(OLGA, bundle(OPEN))
         await other.tidy()
-        await one.promote(OLGA, bundle(ASKS))
+        await one.policies.promote(OLGA, bundle(ASKS))
         with caplog.at_level(logging.WARNING, "holdfast"):
             answer = await other.call("test.touch", {"thing": "a"}, key="k", principal=ANA)
     assert answer.code is Code.POLICY_VIOLATION
@@ -175,12 +175,12 @@ async def test_a_promotion_while_calls_run_lets_none_through_that_was_judged_bef
     process: Process, world: World
 ) -> None:
     async with process() as one, process() as other:
-        await one.promote(OLGA, bundle(OPEN))
+        await one.policies.promote(OLGA, bundle(OPEN))
         calls = [
             asyncio.create_task(other.call("test.touch", {"thing": f"t{i}"}, key=f"k{i}", principal=ANA))
             for i in range(40)
         ]
-        await one.promote(OLGA, bundle(SHUT))
+        await one.policies.promote(OLGA, bundle(SHUT))
         touched = dict(world.touched)  # whatever began before the promotion was durable
         late = await other.call("test.touch", {"thing": "late"}, key="late", principal=ANA)
         answers = await asyncio.gather(*calls)
@@ -197,19 +197,19 @@ async def test_the_configured_folder_is_promoted_at_the_first_start_only(
     folder = written(tmp_path / "rules", OPEN)
     async with process(policies=str(folder), environment="prod") as gateway:
         assert (await gateway.ready())["policy"] == load(folder).version
-        assert gateway.policy_notes() == []
+        assert gateway.policies.notes() == []
         assert await look(gateway) is Status.DONE
-        [first] = await gateway.promotions()
+        [first] = await gateway.policies.promotions()
         assert (first.by, first.note) == ("holdfast", "the configured folder, at the first start")
     before = load(folder).version
     written(folder, SHUT)
     async with process(policies=str(folder), environment="prod") as gateway:
         assert (await gateway.ready())["policy"] == before
         assert await look(gateway) is Status.DONE
-        [note] = gateway.policy_notes()
+        [note] = gateway.policies.notes()
         assert "has changes that are not in force" in note
-        await gateway.promote(OLGA, load(folder))
-        assert gateway.policy_notes() == []
+        await gateway.policies.promote(OLGA, load(folder))
+        assert gateway.policies.notes() == []
         assert await look(gateway) is Status.REFUSED
 
 
@@ -233,9 +233,9 @@ async def test_promotions_and_rollbacks_are_recorded(store: str, tmp_path: Path,
     async with durable(store, tmp_path, clock) as kept:
         upstreams = {"test": FunctionUpstream(toolset(world))}
         gateway = Gateway.assemble({}, kept, upstreams, clock=clock, ids=CountingIds())
-        await gateway.promote(OLGA, bundle(OPEN), "first")
-        await gateway.promote(OLGA, bundle(SHUT), "second")
-        await gateway.rollback(OLGA, "third")
+        await gateway.policies.promote(OLGA, bundle(OPEN), "first")
+        await gateway.policies.promote(OLGA, bundle(SHUT), "second")
+        await gateway.policies.rollback(OLGA, "third")
         await gateway.close()
     told = [json.loads(record.body) for record in records(store, tmp_path) if record.kind == "policy"]
     assert [(said["operation"], said["caller"], said["version"], said["note"]) for said in told] == [

@@ -50,7 +50,7 @@ async def test_over_a_thousand_calls_it_equals_asking_again_one_by_one() -> None
 @requirement("POL-8")
 async def test_every_flip_is_told_by_tool_and_principal_with_its_reason_and_place() -> None:
     async with bank(None) as gateway:
-        await gateway.promote(OLGA, bundle_of(OPEN))
+        await gateway.policies.promote(OLGA, bundle_of(OPEN))
         first, second = await note(gateway, "k-1"), await note(gateway, "k-2")
         other = await note(
             gateway, "k-3", Principal(user="ben", agent="bot", scopes=frozenset({"**"}), trust=60)
@@ -74,9 +74,9 @@ async def test_every_flip_is_told_by_tool_and_principal_with_its_reason_and_plac
 @requirement("POL-8")
 async def test_what_was_refused_and_what_was_held_is_judged_again_too() -> None:
     async with bank(None) as gateway:
-        await gateway.promote(OLGA, bundle_of(SHUT))
+        await gateway.policies.promote(OLGA, bundle_of(SHUT))
         await note(gateway, "k-1")
-        await gateway.promote(OLGA, bundle_of(ASKS))
+        await gateway.policies.promote(OLGA, bundle_of(ASKS))
         await note(gateway, "k-2")
         diff = await gateway.history.diff(OLGA, bundle_of(OPEN))
     assert changes(diff) == {
@@ -104,7 +104,7 @@ async def test_the_time_of_a_call_is_the_time_it_was_made() -> None:
     )
     clock = ManualClock(WEDNESDAY.timestamp())
     async with testing.gateway(*TOOLS, namespace="bank", clock=clock) as gateway:
-        await gateway.promote(OLGA, bundle_of(OPEN))
+        await gateway.policies.promote(OLGA, bundle_of(OPEN))
         await note(gateway, "noon")
         await clock.advance(11 * 3600.0)
         night = await note(gateway, "night")
@@ -123,7 +123,7 @@ KEEPS = OPEN + (
 async def test_what_sessions_had_seen_longer_ago_than_labels_are_kept_is_not_guessed() -> None:
     clock = ManualClock(WEDNESDAY.timestamp())
     async with testing.gateway(*TOOLS, namespace="bank", clock=clock) as gateway:
-        await gateway.promote(OLGA, bundle_of(OPEN))
+        await gateway.policies.promote(OLGA, bundle_of(OPEN))
         await gateway.call("bank.export", {"table": "a"}, principal=ANA, session="s")
         await clock.advance(1.0)
         await note(gateway, "long-ago", session="s")
@@ -141,7 +141,7 @@ async def test_what_sessions_had_seen_longer_ago_than_labels_are_kept_is_not_gue
 async def test_a_candidate_may_ask_what_sessions_had_seen_though_nobody_asked_then() -> None:
     clock = ManualClock(WEDNESDAY.timestamp())
     async with testing.gateway(*TOOLS, namespace="bank", clock=clock) as gateway:
-        await gateway.promote(OLGA, bundle_of(OPEN))
+        await gateway.policies.promote(OLGA, bundle_of(OPEN))
         await note(gateway, "before", session="s")
         await clock.advance(1.0)
         await gateway.call("bank.export", {"table": "a"}, principal=ANA, session="s")
@@ -160,9 +160,9 @@ async def test_a_candidate_may_ask_what_sessions_had_seen_though_nobody_asked_th
 @requirement("POL-8")
 async def test_against_active_compares_with_what_is_in_force_and_not_with_what_was() -> None:
     async with bank(None) as gateway:
-        await gateway.promote(OLGA, bundle_of(OPEN))
+        await gateway.policies.promote(OLGA, bundle_of(OPEN))
         await note(gateway, "k-1")
-        await gateway.promote(OLGA, bundle_of(SHUT))
+        await gateway.policies.promote(OLGA, bundle_of(SHUT))
         then = await gateway.history.diff(OLGA, bundle_of(SHUT))
         active = await gateway.history.diff(OLGA, bundle_of(SHUT), Wish(active=True))
         back = await gateway.history.diff(OLGA, bundle_of(OPEN, "other"), Wish(active=True))
@@ -175,7 +175,7 @@ async def test_some_calls_can_be_looked_at_alone() -> None:
     ben = Principal(user="ben", agent="cli", scopes=frozenset({"**"}), trust=60)
     clock = ManualClock(WEDNESDAY.timestamp())
     async with testing.gateway(*TOOLS, namespace="bank", clock=clock) as gateway:
-        await gateway.promote(OLGA, bundle_of(OPEN))
+        await gateway.policies.promote(OLGA, bundle_of(OPEN))
         await note(gateway, "old")
         await clock.advance(DAY_S)
         await note(gateway, "k-1")
@@ -230,15 +230,15 @@ async def test_a_tool_that_is_gone_or_has_another_contract_is_named_and_never_dr
 @requirement("POL-8", "AUD-4", "CON-6")
 async def test_facts_are_sealed_go_with_the_tenants_key_and_hold_no_marked_field() -> None:
     async with bank(None) as gateway:
-        await gateway.promote(OLGA, bundle_of(OPEN))
+        await gateway.policies.promote(OLGA, bundle_of(OPEN))
         said = {"account": "acct-1", "text": "hello", "card": "4111-1111"}
         seen = await gateway.call("bank.note", said, principal=ANA, key="k")
-        bodies = [e.record.body for e in await gateway.audit_of(OLGA, seen.call_id, -1, 10)]
+        bodies = [e.record.body for e in await gateway.log.of_call(OLGA, seen.call_id, -1, 10)]
         assert not any("acct-1" in body or "4111" in body for body in bodies)
-        facts = (await gateway.recall(OLGA, seen.call_id)).facts
+        facts = (await gateway.log.recall(OLGA, seen.call_id)).facts
         assert facts is not None
         assert facts["arguments"] == {"account": "acct-1", "text": "hello"}
-        assert await gateway.erase(OLGA, "default")
+        assert await gateway.log.erase(OLGA, "default")
         diff = await gateway.history.diff(OLGA, bundle_of(SHUT))
     assert diff.left == {Left.FACTS: {"bank.note": 1}}
 
@@ -247,12 +247,12 @@ async def test_facts_are_sealed_go_with_the_tenants_key_and_hold_no_marked_field
 async def test_what_a_limit_had_a_say_in_is_told() -> None:
     limits = {"budgets": [{"per": "principal", "kind": "write", "calls": 1}]}
     async with bank(None, limits=limits) as gateway:
-        await gateway.promote(OLGA, bundle_of(OPEN))
+        await gateway.policies.promote(OLGA, bundle_of(OPEN))
         await note(gateway, "k-1")
         stopped = await gateway.call("bank.note", {"account": "a", "text": "x"}, principal=ANA, key="k-2")
         assert stopped.code is Code.BUDGET_EXHAUSTED
         diff = await gateway.history.diff(OLGA, bundle_of(SHUT))
-        await gateway.promote(OLGA, bundle_of(SHUT))
+        await gateway.policies.promote(OLGA, bundle_of(SHUT))
         await note(gateway, "k-3")
         back = await gateway.history.diff(OLGA, bundle_of(OPEN))
     [group] = diff.groups
@@ -285,7 +285,7 @@ async def test_the_gateways_own_readings_are_no_decisions_of_any_policy() -> Non
         return {}
 
     async with testing.gateway(state, change) as gateway:
-        await gateway.promote(OLGA, bundle_of(OPEN))
+        await gateway.policies.promote(OLGA, bundle_of(OPEN))
         done = await gateway.call("test.change", {"item": "a"}, principal=ANA, key="k", if_match="1")
         assert done.status is Status.DONE, done
         diff = await gateway.history.diff(OLGA, bundle_of(OPEN))
@@ -315,7 +315,7 @@ async def test_where_a_review_is_required_only_the_very_bundle_that_was_tried_is
     async with testing.gateway(*TOOLS, namespace="bank", clock=clock, config=config) as gateway:
         await note(gateway, "k")
         with pytest.raises(HoldfastError, match="may be put in force once its diff over 7 days was accepted"):
-            await gateway.promote(OLGA, bundle_of(SHUT))
+            await gateway.policies.promote(OLGA, bundle_of(SHUT))
 
         async def accept(bundle: Bundle, **wish: Any) -> None:
             diff = await gateway.history.diff(OLGA, bundle, Wish(**wish))
@@ -325,11 +325,11 @@ async def test_where_a_review_is_required_only_the_very_bundle_that_was_tried_is
             await accept(bundle_of(SHUT), since_s=6 * DAY_S)
         await accept(bundle_of(ASKS))  # another bundle
         with pytest.raises(HoldfastError, match="policy diff FOLDER --since 7d --accept"):
-            await gateway.promote(OLGA, bundle_of(SHUT))
+            await gateway.policies.promote(OLGA, bundle_of(SHUT))
         with pytest.raises(HoldfastError, match="a diff of some calls cannot be accepted"):
             await accept(bundle_of(SHUT), tool="bank.*")
         await accept(bundle_of(SHUT))
-        assert await gateway.promote(OLGA, bundle_of(SHUT))
+        assert await gateway.policies.promote(OLGA, bundle_of(SHUT))
         [review] = [
             json.loads(entry.record.body)
             for entry in await gateway._auditing.since("*", 0.0, -1, 100)
@@ -350,7 +350,7 @@ async def test_an_accepted_diff_is_good_for_a_day() -> None:
         await gateway.history.accept(OLGA, diff)
         await clock.advance(DAY_S + 1.0)
         with pytest.raises(HoldfastError, match="was accepted, not more than 24 hours ago"):
-            await gateway.promote(OLGA, shipped())
+            await gateway.policies.promote(OLGA, shipped())
 
 
 @requirement("POL-8")
@@ -360,15 +360,15 @@ async def test_going_back_needs_no_review() -> None:
         for text in (OPEN, SHUT):
             diff = await gateway.history.diff(OLGA, bundle_of(text), Wish(since_s=DAY_S))
             await gateway.history.accept(OLGA, diff)
-            await gateway.promote(OLGA, bundle_of(text))
-        assert (await gateway.rollback(OLGA)).version == bundle_of(OPEN).version
+            await gateway.policies.promote(OLGA, bundle_of(text))
+        assert (await gateway.policies.rollback(OLGA)).version == bundle_of(OPEN).version
 
 
 @requirement("POL-8")
 async def test_a_call_that_was_held_and_then_ran_flips_once() -> None:
     people = {"olga": {"roles": ["operator"]}, "ana": {"roles": ["user"]}}
     async with bank(None, auth={"people": people}) as gateway:
-        await gateway.promote(OLGA, bundle_of(ASKS))
+        await gateway.policies.promote(OLGA, bundle_of(ASKS))
         call_id = await note(gateway, "k")
         [asked] = await gateway.approvals(OLGA)
         await gateway.decide(OLGA, asked.id, True, "fine")

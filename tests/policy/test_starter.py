@@ -62,7 +62,7 @@ async def test_without_policies_elsewhere_everything_is_denied_and_it_says_so(
     with caplog.at_level(logging.WARNING, "holdfast"):
         async with bank(None, **config) as gateway:
             answer = await gateway.call("bank.balance", {"account": "a"}, principal=anybody)
-            assert "no policy is loaded: every call is refused" in gateway.policy_notes()[0]
+            assert "no policy is loaded: every call is refused" in gateway.policies.notes()[0]
     assert (answer.status, answer.code) == (Status.REFUSED, Code.POLICY_VIOLATION)
     assert "no policy is loaded" in (answer.message or "")
     assert "no policy is loaded" in caplog.text

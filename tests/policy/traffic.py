@@ -48,7 +48,9 @@ class Traffic:
         chance = random.Random(self.seed)
         for number in range(calls):
             if number % max(calls // len(bundles), 1) == 0:
-                await gateway.promote(by, bundles[min(number * len(bundles) // calls, len(bundles) - 1)])
+                await gateway.policies.promote(
+                    by, bundles[min(number * len(bundles) // calls, len(bundles) - 1)]
+                )
             await self.clock.advance(chance.choice(self.steps))
             proposal = self._proposal(chance, number)
             at = self.clock.now()

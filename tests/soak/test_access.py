@@ -99,7 +99,7 @@ async def shop(store: str, folder: Path) -> AsyncIterator[Shop]:
         path.write_text(json.dumps({**CONFIG, "store": ledger.url}))
         servers = [Server("one", path, {}, options=("--workers", "2")), Server("other", path, {})]
         async with Gateway.open(path) as gateway:
-            await gateway.promote(OLGA, Bundle("rules", {"a.cedar": OPEN}))
+            await gateway.policies.promote(OLGA, Bundle("rules", {"a.cedar": OPEN}))
             plain, _ = await gateway.keys.create(OLGA, "ana")
             try:
                 await asyncio.gather(*(server.begin() for server in servers))
@@ -119,8 +119,8 @@ async def test_what_is_decided_is_felt_everywhere_within_a_second(store: str, tm
         await denied(it, lambda: gateway.halt(OLGA, "shop.refund"), {"TOOL_UNAVAILABLE"})
         await gateway.resume(OLGA, "shop.refund")
         shut = Bundle("rules", {"a.cedar": SHUT})
-        await denied(it, lambda: gateway.promote(OLGA, shut), {"POLICY_VIOLATION"})
-        await gateway.rollback(OLGA)
+        await denied(it, lambda: gateway.policies.promote(OLGA, shut), {"POLICY_VIOLATION"})
+        await gateway.policies.rollback(OLGA)
         [grant] = await gateway.grants.list(OLGA)
         taken = {"PERMISSION_DENIED", "TOOL_NOT_FOUND"}
         await denied(it, lambda: gateway.grants.revoke(OLGA, grant.id), taken)

@@ -73,7 +73,7 @@ async def test_sessions_of_an_erased_tenant_keep_nobody_elses_open(kind: str, tm
         done = await world.call("begin", "b-2", by=hers)
         await world.call("commit", "c-2", by=hers, tx=done.data["tx"])
         tx = await world.begun()
-        await world.gateway.erase(OLGA, "acme")
+        await world.gateway.log.erase(OLGA, "acme")
         await world.clock.advance(60.0)
         for _ in range(3):
             await world.gateway.tidy()

@@ -104,7 +104,7 @@ def show_(
     as_json: Json = False,
 ) -> None:
     """Show how a call was decided, from its records, and whether it would be decided the same now."""
-    found = with_gateway(config, lambda gateway: gateway.recall(decider(gateway, as_), call_id))
+    found = with_gateway(config, lambda gateway: gateway.log.recall(decider(gateway, as_), call_id))
     if as_json:
         show_json(found.to_dict())
     else:
@@ -167,9 +167,9 @@ def prove(
     async def proofs(gateway: "Gateway") -> "list[Proof]":
         by = decider(gateway, as_)
         if ":" in record:
-            return [await gateway.prove(by, record)]
-        entries = await gateway.audit_of(by, record, -1, 1000)
-        return [await gateway.prove(by, entry.record.id) for entry in entries]
+            return [await gateway.log.prove(by, record)]
+        entries = await gateway.log.of_call(by, record, -1, 1000)
+        return [await gateway.log.prove(by, entry.record.id) for entry in entries]
 
     found = with_gateway(config, proofs)
     if not found:
@@ -197,7 +197,7 @@ def export(
 
     part, known = Part(tenant, None if since is None else _moment(since)), load(config)
     # That it was taken away is on record first; closing the gateway signs everything up to that.
-    with_gateway(config, lambda gateway: gateway.note_export(decider(gateway, as_), *part))
+    with_gateway(config, lambda gateway: gateway.log.note_export(decider(gateway, as_), *part))
     if str(output) == "-":
         write_export(known, part, sys.stdout.buffer)
         return
@@ -229,7 +229,7 @@ def erase(
     if not yes:
         fail(f"this makes everything stored for tenant '{tenant}' unreadable for ever; add --yes to go on")
         raise typer.Exit(Exit.USAGE)
-    if not with_gateway(config, lambda gateway: gateway.erase(decider(gateway, as_), tenant)):
+    if not with_gateway(config, lambda gateway: gateway.log.erase(decider(gateway, as_), tenant)):
         raise NotFound(f"nothing is stored for a tenant {tenant!r} here")
     show(text(("erased", "bold red"), f"  the payloads of tenant '{tenant}'; the log still verifies"))
 

@@ -106,7 +106,7 @@ async def _open(config: "Config") -> list[Finding]:
 
 
 def _policy(gateway: "Gateway", version: str) -> Iterator[Finding]:
-    notes = gateway.policy_notes()
+    notes = gateway.policies.notes()
     yield Finding("policy", "warning" if notes else "ok", version)
     for note in notes:
         yield Finding("policy", "warning", note)

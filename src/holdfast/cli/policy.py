@@ -85,7 +85,7 @@ def promote(
             if not yes:
                 typer.confirm("put these policies in force?", abort=True, err=True)
             await gateway.history.accept(by, seen, note)
-        return bundle.version, await gateway.promote(by, bundle, note)
+        return bundle.version, await gateway.policies.promote(by, bundle, note)
 
     version, done = with_gateway(config, promoted)
     if not done:
@@ -97,13 +97,13 @@ def promote(
 
 def rollback(note: Note = "", as_: As = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Go back to the policies that were in force before."""
-    back = with_gateway(config, lambda gateway: gateway.rollback(decider(gateway, as_), note))
+    back = with_gateway(config, lambda gateway: gateway.policies.rollback(decider(gateway, as_), note))
     show(text(("in force again", "bold green"), f"  {back.version}"))
 
 
 def list_(config: ConfigFile = DEFAULT_CONFIG, as_json: Json = False) -> None:
     """List what was put in force, newest first."""
-    found = with_gateway(config, lambda gateway: gateway.promotions())
+    found = with_gateway(config, lambda gateway: gateway.policies.promotions())
     active = next((one.number for one in found if one.ended_by is None), None)
     if as_json:
         show_json({"promotions": [_promotion(one, active) for one in found]})
@@ -124,7 +124,7 @@ def show_(
     """Print the policies of a version, as they were promoted."""
     from holdfast.policy import Bundle
 
-    found = with_gateway(config, lambda gateway: gateway.promotions())
+    found = with_gateway(config, lambda gateway: gateway.policies.promotions())
     wanted = [one for one in found if (one.ended_by is None if version is None else one.version == version)]
     if not wanted:
         what = "policies" if version is None else f"policies {version!r}"

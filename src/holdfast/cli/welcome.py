@@ -53,7 +53,7 @@ async def welcome(gateway: "Gateway", address: str) -> None:
             ],
         )
     )
-    for note in gateway.policy_notes()[version.startswith(tuple(POLICIES)) :]:  # those are said above
+    for note in gateway.policies.notes()[version.startswith(tuple(POLICIES)) :]:  # those are said above
         show(text(("  attention   ", "bold yellow"), note))
     if config.console.enabled:
         show(text(("  console     ", ""), f" open {config.base_url or address} in a browser"))

@@ -7,25 +7,25 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
 from holdfast import config as configuration
 from holdfast import settlement
 from holdfast.approvals import answers
-from holdfast.approvals.release import release
-from holdfast.approvals.tend import tend
 from holdfast.config import Config
-from holdfast.gateway import auditing, backups, handover, ladder, policies, secrets
+from holdfast.gateway import auditing, backups, handover, ladder, secrets, turned_away
 from holdfast.gateway.ending import LAST_S
-from holdfast.gateway.guesses import record_guesses
 from holdfast.gateway.guide import Guide
+from holdfast.gateway.held import held
+from holdfast.gateway.housekeeping import Housekeeping
 from holdfast.gateway.inbox import Inbox
 from holdfast.gateway.limits import Standing, standings
-from holdfast.gateway.logfile import exported
+from holdfast.gateway.log_desk import LogDesk
+from holdfast.gateway.operators import need_operator, operates
 from holdfast.gateway.outgoing import Egress
+from holdfast.gateway.policy_desk import PolicyDesk
 from holdfast.gateway.readiness import Readiness
-from holdfast.gateway.recall import Recalled, recall
 from holdfast.gateway.recovery import Recovered, Recovery, Wish
 from holdfast.gateway.sealing import seal, unseal
 from holdfast.gateway.storing import store_of
@@ -38,24 +38,22 @@ from holdfast.gateway.why import Explanation
 from holdfast.gateway.why import why as explanation
 from holdfast.gateway.wiring import Adapt, Parts, Store, assemble, connected, functions
 from holdfast.lifecycle import receive
-from holdfast.model import defaults
 from holdfast.model.access import ELEVATION
 from holdfast.model.approval import Answer, Approval
 from holdfast.model.bounds import UNBOUND
 from holdfast.model.call import Call, Principal, Proposal
 from holdfast.model.contract import CHAINS
-from holdfast.model.errors import Code, Forbidden, HoldfastError, NotFound, StoreError, remedy
+from holdfast.model.errors import HoldfastError, NotFound
 from holdfast.model.fields import FieldError
 from holdfast.model.observation import Observation, Status
 from holdfast.model.operation import Operation, OperationRef
 from holdfast.model.peer import Peer
-from holdfast.model.record import Entry, Proof, Use
+from holdfast.model.record import Use
 from holdfast.model.restored import NOT_BY_HAND, RESTORED
 from holdfast.model.scopes import covers
 from holdfast.model.visible import visible
 from holdfast.model.vocabulary import State
-from holdfast.policy import Bundle, Report
-from holdfast.ports import Listing, Promoted, Upstream
+from holdfast.ports import Listing, Upstream
 from holdfast.stores.backup.manifest import Manifest
 from holdfast.system import RandomIds, SystemClock
 from holdfast.telemetry.exposition import Exposition, View
@@ -72,8 +70,6 @@ Source = Config | Mapping[str, Any] | str | os.PathLike[str]
 
 DRAIN_S = 10.0
 """How long closing waits for calls under way; what is left then is found again by the sweep."""
-FORGET_EVERY = 100
-"""Sweeps between two looks for outcomes whose window is over."""
 
 
 class Gateway:
@@ -98,9 +94,9 @@ class Gateway:
         self._ports = parts.ports
         self._runtime = parts.runtime
         self._reports = parts.reports
-        self._bundles = parts.bundles
         self.history = parts.history
         """What other policies would have decided."""
+        self.policies = PolicyDesk(config, parts.ports, parts.bundles, parts.history)
         self.views = parts.views
         """Calls as people look at them."""
         self.health = parts.health
@@ -123,6 +119,7 @@ class Gateway:
         self._news = parts.news
         self._watching = parts.watching
         self._auditing = parts.auditing
+        self.log = LogDesk(config, parts.identity, parts.ports, parts.bundles, parts.auditing)
         self.timeline = Timeline(parts.ports, parts.auditing, self.find, self._theirs)
         """What happened to one call, and what proves it."""
         self.delegation = parts.delegation
@@ -134,7 +131,9 @@ class Gateway:
         self._following: asyncio.Task[None] | None = None
         self._telling: asyncio.Task[None] | None = None
         self._under_way = Underway(parts)
-        self._releasing: set[asyncio.Task[None]] = set()
+        self._house = Housekeeping(
+            parts, config, self.policies, self._under_way, self._unattended, self._running_chains
+        )
         self._readiness = Readiness(parts.ports)
         self._draining = False
         self.inbox = Inbox(parts.ports, self.decide, lambda: self._draining)
@@ -183,23 +182,20 @@ class Gateway:
             await self.identity.issuer_keys.look()
         if self._discovery is not None:
             await self._discovery.open(connect=connect)
-            policies.refit(self._ports.policy)
-        self._offer_chains()
+            self.policies.refit()
+        self._house.offer_chains()
         ladder.check(self.fallbacks.ladders, self._ports.catalog)
         self.jobs.check(self.config.base_url)
         await self._retiring.tend()
-        promotion = self._ports.promotion
-        if promotion is not None:
-            await policies.first_start(self.config, self._bundles, self._ports.catalog)
-            await promotion.follow()
-        for note in self.policy_notes():
+        await self.policies.open()
+        for note in self.policies.notes():
             log.warning("%s", note)
         if connect and self.config.chains is not None:
             await self.chains.open()
 
     def start(self) -> "Gateway":
         if self._housekeeping is None:
-            self._housekeeping = asyncio.create_task(self._keep_house(), name="holdfast-housekeeping")
+            self._housekeeping = asyncio.create_task(self._house.keep(), name="holdfast-housekeeping")
             pushing = self._watching.keep_pushing(self._ports.clock, self._look)
             self._pushing = asyncio.create_task(pushing, name="holdfast-metrics")
             self._following = asyncio.create_task(self.access.keep_following(), name="holdfast-access")
@@ -208,8 +204,7 @@ class Gateway:
 
     async def close(self) -> None:
         """Take nothing new, let what runs finish, and stop."""
-        if self._releasing:  # approved a moment ago: still proposed
-            await asyncio.wait(self._releasing, timeout=self._drain_s)
+        await self._house.released(self._drain_s)
         if "chains" in self.__dict__:
             self.chains.stop()
         self.jobs.close_soon()
@@ -230,7 +225,7 @@ class Gateway:
         if self._discovery is not None:
             await self._discovery.close()
         await self._runtime.close(self._drain_s)
-        await self._keep_log(sign_now=True)
+        await self._house.keep_log(sign_now=True)
         await self._watching.close(self._look)
 
     def drain(self) -> None:
@@ -285,10 +280,10 @@ class Gateway:
         if (unwritable := unwritten(proposal)) is not None:
             return self.unparsed(unwritable.message, (unwritable,), structural=True)
         call = receive(proposal, self._ports)
-        turned_away = self._ingress(call)
-        if turned_away is not None:
-            self._ports.telemetry.turned_away(turned_away, call.principal.tenant, "ingress")
-            return turned_away
+        refused = self._ingress(call)
+        if refused is not None:
+            self._ports.telemetry.turned_away(refused, call.principal.tenant, "ingress")
+            return refused
         ladders = self.fallbacks.ladders
         levels = ladders.get(proposal.tool.partition("@")[0]) if ladders else None
         if levels is None:
@@ -326,17 +321,7 @@ class Gateway:
         self, message: str, field_errors: tuple[FieldError, ...] = (), *, structural: bool = False
     ) -> Observation:
         """What a server answers when a body never became a proposal."""
-        code = Code.STRUCTURAL_VIOLATION if structural else Code.SYNTACTIC_PARSE_FAIL
-        return Observation(
-            call_id=self._ports.ids.call(),
-            tool="",
-            status=Status.REFUSED,
-            code=code,
-            message=message,
-            field_errors=field_errors,
-            remedy=remedy(code),
-            trace_id=self._ports.ids.trace(),
-        )
+        return turned_away.unparsed(self._ports.ids, message, field_errors, structural=structural)
 
     def unproposed(self, by: Principal, observation: Observation) -> None:
         """A server says that what it could not parse would have been a call."""
@@ -345,24 +330,9 @@ class Gateway:
     def _ingress(self, call: Call) -> Observation | None:
         """Before everything else, and without a record: this is what keeps the rest standing."""
         wait_ms = self._ports.ingress.admit(call.principal)
-        if wait_ms is None and not self._closing:
-            return None
-        code = Code.TOOL_UNAVAILABLE if self._closing else Code.RATE_LIMITED
-        text = (
-            "the gateway is shutting down"
-            if self._closing
-            else f"too many proposals at once; wait {wait_ms} ms"
-        )
-        return Observation(
-            call_id=call.id,
-            tool=call.proposal.tool,
-            status=Status.REFUSED,
-            code=code,
-            message=text,
-            remedy=remedy(code, wait_ms or 1_000),
-            trace_id=call.trace_id,
-            key=call.proposal.key,
-        )
+        if self._closing:
+            return turned_away.closing(call)
+        return None if wait_ms is None else turned_away.too_many(call, wait_ms)
 
     # --- looking --------------------------------------------------------------------------
 
@@ -378,7 +348,7 @@ class Gateway:
 
     def catalog(self, by: Principal) -> list[Listing]:
         """Every tool for an operator, who may look at more than they may use; else what `by` may use."""
-        if not self._operates(by):
+        if not self.operates(by):
             return self.tools(by)
         return [listing for listing in self._ports.catalog.list() if not _inner(listing)]
 
@@ -395,30 +365,8 @@ class Gateway:
         if found is None or not self._theirs(principal, found.ref.principal, found.ref.tool):
             return None
         if found.state is State.HELD:
-            return await self._held(found)
+            return await held(found, self._ports)
         return await self.jobs.told(found)
-
-    async def _held(self, found: Operation) -> Observation:
-        asked = await self._ports.approvals.find(found.ref)
-        code = Code.APPROVAL_REQUIRED
-        status, text = Status.HELD, "waiting for approval"
-        if asked is not None and asked.answer is Answer.APPROVED:
-            text = _approved(asked)
-        elif asked is not None and asked.answer is not Answer.PENDING:
-            status, code, text = Status.REFUSED, Code.APPROVAL_DENIED, "denied; this key stays denied"
-        return Observation(
-            call_id=found.call_id,
-            tool=found.ref.tool,
-            version=found.version,
-            status=status,
-            code=code,
-            message=text,
-            remedy=remedy(code),
-            approval=None if asked is None else asked.shown(self._ports.asked_at),
-            trace_id=found.trace_id,
-            key=found.ref.key,
-            key_source=found.key_source,
-        )
 
     def findings(self) -> list[str]:
         """What `doctor` should tell about the catalog."""
@@ -435,10 +383,6 @@ class Gateway:
         """Ask an MCP server for its list, for somebody who missed a tool of it; REG-2."""
         if self._discovery is not None and namespace in self._discovery.native.prefixes:
             await self._discovery.look_again(namespace)
-
-    @property
-    def policy_version(self) -> str:
-        return self._ports.policy.version
 
     def seal(self, principal: Principal, purpose: str, said: Mapping[str, Any], life_s: float) -> str:
         """A text that only this principal can hand back, and nobody else can read or change."""
@@ -485,7 +429,7 @@ class Gateway:
 
     def _explains(self, by: Principal) -> bool:
         """Whether they may know what they may not use."""
-        return covers(by.scopes, EXPLAIN) or "user" in by.roles or self._operates(by)
+        return covers(by.scopes, EXPLAIN) or "user" in by.roles or self.operates(by)
 
     @cached_property
     def chains(self) -> "Chains":
@@ -507,6 +451,10 @@ class Gateway:
         self._chain_upstream.bind(chains)
         return chains
 
+    def _running_chains(self) -> "Chains | None":
+        """None where there are none, so that nobody imports them in vain."""
+        return self.chains if self.config.chains is not None or "chains" in self.__dict__ else None
+
     async def _give_up(self, by: Principal, ref: OperationRef) -> None:
         """Stop what was called under a key, where it has not acted; a read is in no ledger."""
         for call in self._under_way:
@@ -517,11 +465,6 @@ class Gateway:
         operation = await self._ports.ledger.find(ref)
         if operation is not None:
             await self.cancel(by, operation.call_id)
-
-    def _offer_chains(self) -> None:
-        """As tools, with whatever has changed of those they are made of."""
-        if self.config.chains is not None and self.chains.offers.offer():
-            policies.refit(self._ports.policy)
 
     async def unknown(self) -> int:
         """Operations whose outcome nobody knows, of all tenants."""
@@ -603,52 +546,28 @@ class Gateway:
         if answered.ref.tool == ELEVATION:
             await self.access.follow()
         if answered.answer is Answer.APPROVED and answered.release == "gateway":
-            self._release(answered)
+            self._house.release(answered)
         return answered
 
     async def _unattended(self, proposal: Proposal) -> Observation:
         return await self.propose(proposal, attended=False)
 
-    def _release(self, given: Approval) -> None:
-        """Propose an approved call again, in a task of its own: nobody waits for it."""
-
-        async def released() -> None:
-            try:
-                await release(given, self._ports, self.identity.again, self._unattended)
-            except Exception:
-                log.exception("call %s could not be released; it is tried again", given.call_id)
-
-        task = asyncio.create_task(released())
-        self._releasing.add(task)
-        task.add_done_callback(self._releasing.discard)
-
     async def budgets(self, by: Principal) -> list[Standing]:
         """What is left of every budget: everybody's for an operator, else one's own."""
         accounts, now = await self._ports.ledger.budgets(by.tenant), self._ports.clock.now()
-        return standings(self._ports.budgets, accounts, by, self._operates(by), now)
+        return standings(self._ports.budgets, accounts, by, self.operates(by), now)
 
     def _theirs(self, by: Principal, principal: str, tool: str) -> bool:
         """Whether a call is theirs to look at; what was delegated reaches as far back as forward."""
         own = principal == by.id and (by.bounds is UNBOUND or self.may_use(by, tool))
-        return own or self._operates(by)
+        return own or self.operates(by)
 
     def operates(self, by: Principal) -> bool:
         """Whether what only operators may do is theirs to do."""
-        return self._operates(by)
-
-    def audits(self, by: Principal) -> bool:
-        """Whether they may read the log."""
-        return covers(by.scopes, auditing.SCOPE) or self._operates(by)
-
-    def _operates(self, by: Principal) -> bool:
-        """An operator; where there is none, the person at the terminal."""
-        if "operator" in by.roles:
-            return True
-        return "user" in by.roles and not self._ports.people.operated(by.tenant)
+        return operates(by, self._ports.people)
 
     def _need_operator(self, by: Principal) -> None:
-        if not self._operates(by):
-            raise Forbidden(f"{by.user!r} is no operator here; this needs the role 'operator'")
+        need_operator(by, self._ports.people)
 
     def may_name(self, by: Principal, target: str) -> bool:
         """False for a principal who is not of this tenant: here, or anywhere."""
@@ -691,125 +610,11 @@ class Gateway:
     async def usage(self, by: Principal, since: float) -> Sequence[Use]:
         """Who ran which version of which tool since a time: everybody's for an operator, else one's own."""
         uses = await self._auditing.usage(since)
-        if self._operates(by):
+        if self.operates(by):
             return [use for use in uses if use.tenant == by.tenant]
         return [use for use in uses if (use.tenant, use.caller) == (by.tenant, by.user)]
 
-    # --- policies -------------------------------------------------------------------------
-
-    async def promote(self, by: Principal, bundle: Bundle, note: str = "") -> bool:
-        """Put a bundle in force everywhere; False when it is already, ConfigError when it cannot be."""
-        self._need_operator(by)
-        await self.history.require(bundle.version)
-        done = await policies.promote(bundle, self._ports.catalog, self._bundles, by.user, note)
-        await self._follow()
-        return done
-
-    async def rollback(self, by: Principal, note: str = "") -> Promoted:
-        """Go back to the bundle that was in force before this one."""
-        self._need_operator(by)
-        back = await policies.rollback(self._bundles, by.user, note)
-        await self._follow()
-        return back
-
-    async def promotions(self) -> Sequence[Promoted]:
-        """Every promotion, newest first."""
-        return await self._bundles.list()
-
-    def examine(self, bundle: Bundle) -> Report:
-        """What is in a bundle, and what keeps it from being put in force here."""
-        return policies.examine(bundle, self._ports.catalog)
-
-    def policy_notes(self) -> list[str]:
-        """What an operator should know about the policies in force."""
-        return policies.notes(self.config, self._ports.policy)
-
-    async def _follow(self) -> None:
-        if self._ports.promotion is not None:
-            await self._ports.promotion.follow()
-
-    # --- the log --------------------------------------------------------------------------
-
-    async def audit(self, by: Principal, at: float, after: int, limit: int) -> Sequence[Entry]:
-        """The records of `by`'s tenant from a time on, in the order of their times."""
-        self._need_auditor(by)
-        return await self._auditing.since(by.tenant, at, after, limit)
-
-    async def audit_of(self, by: Principal, call_id: str, after: int, limit: int) -> Sequence[Entry]:
-        """The records of one call, in the order of the tree."""
-        self._need_auditor(by)
-        return await self._auditing.of_call(by.tenant, call_id, after, limit)
-
-    async def audit_before(
-        self, by: Principal, at: float, leaf: int, limit: int, *, own: bool = False
-    ) -> Sequence[Entry]:
-        """The records of `by`'s tenant before a time and leaf, newest first; `own`: the gateway's own."""
-        self._need_auditor(by)
-        if own:
-            self._need_operator(by)
-        return await self._auditing.before(auditing.ALL_TENANTS if own else by.tenant, at, leaf, limit)
-
-    async def log_state(self, by: Principal) -> auditing.LogState:
-        """How long the log is, and what was signed of it."""
-        self._need_auditor(by)
-        return await self._auditing.state()
-
-    async def export(self, by: Principal, since: float | None) -> BinaryIO:
-        """The tenant's records as `holdfast audit export` writes them; the file is gone once it is closed."""
-        await self.note_export(by, by.tenant, since)
-        await self._auditing.tidy(sign_now=True)
-        return await exported(self.config, by.tenant, since)
-
-    async def prove(self, by: Principal, record: str, *, own: bool = False) -> Proof:
-        """That a record of `by`'s tenant is in the log, for somebody who sees nothing else of it.
-
-        `own`: for an operator, of the gateway's own too.
-        """
-        self._need_auditor(by)
-        try:
-            return await self._auditing.proof(by.tenant, record)
-        except NotFound:
-            if not (own and self._operates(by)):
-                raise
-            return await self._auditing.proof(auditing.ALL_TENANTS, record)
-
-    async def recall(self, by: Principal, call_id: str) -> Recalled:
-        """How a past call was decided, and whether it would be decided the same now."""
-        entries = await self.audit_of(by, call_id, -1, auditing.CALL_RECORDS)
-        if not entries:
-            raise NotFound(f"there are no records of a call {call_id!r} here")
-        return await recall(by.tenant, call_id, entries, self._ports, self._bundles)
-
-    async def note_export(self, by: Principal, tenant: str | None, since: float | None) -> None:
-        """Record that somebody takes the log away; without a tenant, everybody's."""
-        self._need_auditor(by)
-        if tenant != by.tenant and not self.identity.only_tenant(by.tenant):
-            self._need_operator(by)
-        await self._auditing.note(tenant or auditing.ALL_TENANTS, "export", by.user, since=since)
-
-    async def erase(self, by: Principal, tenant: str) -> bool:
-        """Make everything stored for a tenant unreadable; its proofs stay. False when nothing was kept."""
-        self._need_operator(by)
-        return await self._auditing.erase(tenant, by.user)
-
-    def _need_auditor(self, by: Principal) -> None:
-        if not self.audits(by):
-            raise Forbidden(
-                f"{by.user!r} may not read the log; this needs the scope {auditing.SCOPE!r}"
-                " or the role 'operator'"
-            )
-
-    async def _keep_log(self, *, prune: bool = False, sign_now: bool = False) -> None:
-        """Calls go on without this, so that a full disk beside the store is not theirs."""
-        try:
-            await self.egress.follow(self._ports.approvals)
-            await self._auditing.tidy(sign_now=sign_now)
-            if prune:
-                await self._auditing.prune(self.config, self.identity.tenants() | {"default"})
-        except HoldfastError as error:
-            log.error("audit: %s", error)
-
-    # --- the store ------------------------------------------------------------------------
+    # --- the store and the house ------------------------------------------------------------------------
 
     async def back_up(self, by: Principal, path: Path) -> Manifest:
         """Write everything of this moment to a file, while calls go on."""
@@ -825,62 +630,9 @@ class Gateway:
             raise NotFound("this store ends with the process; there is nothing to recover")
         return await Recovery(self.config, self._lives, self._ports, self._auditing).run(by.user, wish)
 
-    # --- housekeeping ---------------------------------------------------------------------
-
-    async def _keep_house(self) -> None:
-        """Settle what dead workers left, obey cancellations, forget what is over."""
-        turn, well = 0, True
-        while True:
-            try:
-                await self.tidy(forget=turn % FORGET_EVERY == 0)
-                well = True
-            except StoreError as error:
-                if well:  # said once, however long the store is away
-                    log.error("housekeeping waits for the store: %s", error)
-                well = False
-            except Exception:
-                log.exception("housekeeping failed; it is tried again")
-            turn += 1
-            await self._news.wait(self._ports.clock, defaults.SWEEP_S)
-
     async def tidy(self, *, forget: bool = False) -> int:
-        """One round of housekeeping; returns how many operations were settled."""
-        await self.access.follow()
-        wanted = set(await self._ports.controls.cancellations())
-        for call in self._under_way:
-            if call.id in wanted:
-                stop(call)
-        self.identity.tend()
-        await record_guesses(self.identity, self._auditing)
-        if self._ports.promotion is not None:
-            await self._ports.promotion.follow()
-        if self._discovery is not None:
-            await self._discovery.notice()
-        self._offer_chains()
-        await self._retiring.tend()
-        if await tend(self._ports):
-            self.notices.wake()
-        for given in await self._ports.approvals.releasable():
-            self._release(given)
-        await self._ports.ledger.count_lost_reads()
-        await self._auditing.notice_erasures()
-        await self._keep_log(prune=forget)
-        await self.views.tend()
-        await self.alerts.tend(self.identity.tenants() | {"default"})
-        if forget:
-            await self._ports.ledger.forget()
-            await self.labels.forget()
-            await self.upstream_sessions.forget()
-            await self.sessions.forget()
-            await self.access.forget()
-            await self.notices.forget()
-            await self.alerts.forget()
-        await self.jobs.tend()
-        if "chains" in self.__dict__:
-            await self.chains.tend()
-        moved = await settlement.sweep(self._ports)
-        await self.upstream_sessions.tend()
-        return moved
+        """One round of housekeeping, which goes on by itself too; how many operations it settled."""
+        return await self._house.tidy(forget=forget)
 
 
 def _inner(listing: Listing) -> bool:
@@ -897,11 +649,3 @@ def _configured(config: Source) -> Config:
     if isinstance(config, str | os.PathLike):
         return configuration.load(config)
     return config if isinstance(config, Config) else configuration.parse(config)
-
-
-def _approved(asked: Approval) -> str:
-    if asked.said:
-        return f"approved, and refused when it was proposed again: {asked.said}"
-    if asked.release == "gateway":
-        return "approved; the gateway is about to run it"
-    return "approved; call again with the same key"

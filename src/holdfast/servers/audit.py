@@ -27,9 +27,9 @@ async def records(visit: Visit) -> Response:
     at, leaf = _after(visit, wanted.get("cursor"), _since(visit, wanted.get("since")))
     call = wanted.get("call")
     if call is None:
-        found = await visit.gateway.audit(visit.principal, at, leaf, size + 1)
+        found = await visit.gateway.log.since(visit.principal, at, leaf, size + 1)
     else:
-        found = await visit.gateway.audit_of(visit.principal, call, leaf, size + 1)
+        found = await visit.gateway.log.of_call(visit.principal, call, leaf, size + 1)
     page, more = found[:size], len(found) > size
     return answer(
         {"records": [shown(entry) for entry in page], "next_cursor": _cursor(page[-1]) if more else None}
@@ -39,7 +39,7 @@ async def records(visit: Visit) -> Response:
 async def proof(visit: Visit) -> Response:
     """GET /v1/audit/proof/{record}"""
     return answer(
-        shown_proof(await visit.gateway.prove(visit.principal, visit.request.path_params["record"]))
+        shown_proof(await visit.gateway.log.prove(visit.principal, visit.request.path_params["record"]))
     )
 
 

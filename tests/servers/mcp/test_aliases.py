@@ -62,7 +62,7 @@ async def test_a_promotion_drops_every_alias_and_what_is_forbidden_then_is_refus
             await one.call_tool("mcp_depot_stock", {"item": "nail"})
             hub = app.state.mcp._inside.hub
             before = hub.aliases.find("mcp_depot_stock")
-            await gateway.promote(gateway.identity.at_terminal("ben"), load(tmp_path / "policies"))
+            await gateway.policies.promote(gateway.identity.at_terminal("ben"), load(tmp_path / "policies"))
             after = hub.aliases.find("mcp_depot_stock")
             refused = await one.call_tool("mcp_depot_stock", {"item": "nail"})
     assert before is not after

@@ -28,7 +28,7 @@ class Aliases:
         return next((one for one in self._current().values() if one.listing is entry.listing), entry)
 
     def _current(self) -> dict[str, Entry]:
-        made_for = (self._hub.gateway.policy_version, self._hub.names)
+        made_for = (self._hub.gateway.policies.version, self._hub.names)
         if self._made_for is None or self._made_for != made_for:
             self._made_for = made_for
             self._entries = {one.name: one for one in map(_entry, self._eligible())}

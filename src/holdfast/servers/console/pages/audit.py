@@ -40,7 +40,7 @@ class Found(NamedTuple):
 
 async def page(look: Look) -> Response:
     """GET /audit"""
-    if not look.gateway.audits(look.principal):
+    if not look.gateway.log.open_to(look.principal):
         return await look.page("audit.html", allowed=False)
     said = look.query
     found = await _found(look, said)
@@ -50,7 +50,7 @@ async def page(look: Look) -> Response:
         records=[told(entry) for entry in found.entries],
         older=address("/audit", said, cursor=found.cursor) if found.cursor else None,
         looked_back_to=found.looked_back_to,
-        state=await look.gateway.log_state(look.principal),
+        state=await look.gateway.log.state(look.principal),
         said=said,
         kinds=KINDS,
         operates=look.gateway.operates(look.principal),
@@ -60,7 +60,7 @@ async def page(look: Look) -> Response:
 async def record(look: Look) -> Response:
     """GET /audit/{record}: one record, and whether it is in the log, worked out now"""
     wanted_record = look.request.path_params["record"]
-    proof = await look.gateway.prove(look.principal, wanted_record, own=True)
+    proof = await look.gateway.log.prove(look.principal, wanted_record, own=True)
     verified = await look.gateway.timeline.proven(look.principal, wanted_record)
     if look.partly:
         return look.partial("proof.html", proven=verified)
@@ -70,7 +70,7 @@ async def record(look: Look) -> Response:
 async def export(look: Look) -> Response:
     """POST /audit/export: the tenant's log, to be verified by anybody with the public key"""
     form = await look.form()
-    file = await look.gateway.export(look.principal, moment({"since": form.get("since")}, "since"))
+    file = await look.gateway.log.export(look.principal, moment({"since": form.get("since")}, "since"))
     name = f"holdfast-audit-{look.principal.tenant}.jsonl"
     safe = "".join(one if one.isalnum() or one in ".-" else "_" for one in name if one.isascii())
     headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{safe}"'}
@@ -110,7 +110,7 @@ async def _found(look: Look, said: Mapping[str, str]) -> Found:
     if said.get("of") == OWN:
         return await _by_time(look, said, kind)
     if call := said.get("call", "").strip():
-        entries = await look.gateway.audit_of(look.principal, call, -1, 1000)
+        entries = await look.gateway.log.of_call(look.principal, call, -1, 1000)
         return Found([one for one in entries if kind in (None, one.record.kind)], None)
     if (said.get("tool") or said.get("caller")) and look.gateway.operates(look.principal):
         return await _of_calls(look, said, kind)
@@ -128,7 +128,7 @@ async def _of_calls(look: Look, said: Mapping[str, str], kind: str | None) -> Fo
     )
     entries: list[Entry] = []
     for row in found.rows:
-        records = await look.gateway.audit_of(look.principal, row.call_id, -1, PAGE)
+        records = await look.gateway.log.of_call(look.principal, row.call_id, -1, PAGE)
         entries += [one for one in reversed(records) if kind in (None, one.record.kind)]
     return Found(entries, found.rows[-1].call_id if found.more else None)
 
@@ -140,7 +140,7 @@ async def _by_time(look: Look, said: Mapping[str, str], kind: str | None) -> Fou
     looked = 0
     while looked < SCANNED:
         size = PAGE if kind is None and not (said.get("tool") or said.get("caller")) else MOST_READ
-        page = await look.gateway.audit_before(look.principal, at, leaf, size, own=said.get("of") == OWN)
+        page = await look.gateway.log.before(look.principal, at, leaf, size, own=said.get("of") == OWN)
         for entry in page:
             looked, at, leaf = looked + 1, entry.record.at, entry.leaf
             if at < since:

@@ -64,7 +64,7 @@ async def promote(look: Look) -> Response:
         if str(again.flips) != form.get("flips"):
             raise HoldfastError("calls were made since, and the report is another one now; try them again")
         await look.gateway.history.accept(look.principal, again, note)
-    if not await look.gateway.promote(look.principal, bundle, note):
+    if not await look.gateway.policies.promote(look.principal, bundle, note):
         raise HoldfastError("these policies are in force already")
     return look.see_other("/policy", "promoted")
 
@@ -72,9 +72,9 @@ async def promote(look: Look) -> Response:
 async def rollback(look: Look) -> Response:
     """POST /policy/rollback"""
     form = await look.form()
-    if form.get("version") != look.gateway.policy_version:
+    if form.get("version") != look.gateway.policies.version:
         raise HoldfastError("other policies are in force by now; look at them first")
-    await look.gateway.rollback(look.principal, form.get("note").strip()[:LONGEST_NOTE])
+    await look.gateway.policies.rollback(look.principal, form.get("note").strip()[:LONGEST_NOTE])
     return look.see_other("/policy", "rolled-back")
 
 
@@ -108,12 +108,12 @@ def _event(text: str) -> bytes:
 
 async def _told(look: Look) -> dict[str, Any]:
     gateway, operates = look.gateway, look.gateway.operates(look.principal)
-    promotions = list(await gateway.promotions()) if operates else []
+    promotions = list(await gateway.policies.promotions()) if operates else []
     active = await _active(look) if operates else None
     return {
-        "version": gateway.policy_version,
+        "version": gateway.policies.version,
         "operates": operates,
-        "notes": gateway.policy_notes() if operates else [],
+        "notes": gateway.policies.notes() if operates else [],
         "promotions": promotions[:SHOWN],
         "active": active,
         "edited": active,
@@ -138,10 +138,10 @@ def _unused(active: Bundle | None) -> str:
 
 async def _active(look: Look) -> Bundle | None:
     try:
-        return await look.gateway.history.find(look.gateway.policy_version)
+        return await look.gateway.history.find(look.gateway.policies.version)
     except NotFound:  # nothing was promoted: the starter policy, or none at all
         first = starter()
-        return first if first.version == look.gateway.policy_version else None
+        return first if first.version == look.gateway.policies.version else None
 
 
 async def _bundle(look: Look, form: Form) -> Bundle:
@@ -183,6 +183,6 @@ def _wish(look: Look, form: Form, *, whole: bool = False) -> Wish:
 
 def _problems(look: Look, bundle: Bundle) -> list[str]:
     try:
-        return [str(problem) for problem in look.gateway.examine(bundle).problems]
+        return [str(problem) for problem in look.gateway.policies.examine(bundle).problems]
     except ConfigError as error:
         return [str(error)]
