@@ -4,6 +4,7 @@ import asyncio
 import os
 import resource
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from holdfast.gateway.auditing import Auditing
 from holdfast.model.contract import Contract
 from holdfast.model.errors import StoreError
 from holdfast.model.observation import Status
@@ -19,6 +21,8 @@ from holdfast.model.stage import TakeRate
 from holdfast.model.tool import Tool
 from holdfast.ports import Begun, Denied
 from holdfast.records.chain import first_fault
+from holdfast.stores.sql import audit, sequencer
+from holdfast.stores.sqlite import spool
 from holdfast.stores.sqlite.log import opened
 from holdfast.stores.sqlite.migrate import shipped
 from holdfast.stores.sqlite.spool import Spool, Spools
@@ -27,7 +31,7 @@ from holdfast.stores.sqlite.vessel import SqliteVessel, _take_in
 from holdfast.stores.worker import LockedWorkers
 from holdfast.system import SystemClock
 from tests.requirements import requirement
-from tests.stores.calls import LOOK, make_call, observed
+from tests.stores.calls import LOOK, PAY, make_call, observed
 from tests.stores.world import read_records, spooled
 
 CLOCK = SystemClock()
@@ -231,6 +235,50 @@ async def test_a_read_given_up_while_it_gathers_takes_nothing(store: SqliteStore
         assert connection.execute("SELECT count(*) FROM rate").fetchone() == (0,)
 
 
+@requirement("AUD-5")
+async def test_an_outcome_with_an_alarm_is_committed_after_its_intent_is_safe(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut between the two must not leave an outcome without its intent."""
+    synced = list[tuple[list[str], list[str]]]()
+    really = os.fdatasync
+
+    def sync(file: int) -> None:
+        really(file)
+        synced.append(([one.kind for one in spooled(path)], [one.kind for one in read_records(path)]))
+
+    monkeypatch.setattr(os, "fdatasync", sync)
+    call = make_call(CLOCK, None, tool=LOOK)
+    await store.ledger.begin(call)
+    assert synced == []
+    call.alarms.append("it speaks to the model")
+    await store.ledger.finish(call, observed(call), None)
+    assert synced == [(["intent"], [])]
+    assert [one.kind for one in read_records(path)] == ["outcome", "security"]
+
+
+@requirement("PPL-6")
+async def test_whoever_comes_while_it_closes_is_answered(store: SqliteStore, path: Path) -> None:
+    await read(store, 3)
+    kinds = (("k-7", PAY), (None, LOOK), (None, LOOK))
+    calls = [make_call(CLOCK, key, tool=tool) for key, tool in kinds]
+    early = [asyncio.create_task(store.ledger.begin(call)) for call in calls]
+    await asyncio.sleep(0)
+    ending = asyncio.create_task(store._writer.close())
+    while not store._writer._closed:  # noqa: ASYNC110 - it tells nobody
+        await asyncio.sleep(0)
+    late = [asyncio.create_task(store.ledger.begin(make_call(CLOCK, *kind))) for kind in (("k-8",), ("k-9",))]
+    late += [asyncio.create_task(store.ledger.begin(make_call(CLOCK, None, tool=LOOK)))]
+    async with asyncio.timeout(30):
+        begun = await asyncio.gather(*early)
+        told = await asyncio.gather(*late, return_exceptions=True)
+        await ending
+    assert {type(one) for one in begun} == {Begun}
+    assert [str(one) for one in told] == ["the store is closed; open it again"] * 3
+    kept = {one.call_id for one in [*read_records(path), *spooled(path)]}
+    assert kept >= {call.id for call in calls}
+
+
 # --- several processes ------------------------------------------------------------------------
 
 
@@ -259,6 +307,42 @@ async def test_what_a_killed_process_left_is_taken_in_by_the_next(path: Path) ->
         assert await store.audit.sequence() == 0
     with opened(path) as log:
         assert list(log.waiting()) == []
+
+
+@requirement("AUD-1")
+async def test_files_of_others_are_read_beside_the_event_loop(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = SqliteStore(path, CLOCK)
+    await dead.open()
+    await read(dead, 5)
+    die(dead)
+    readers, really = set[int](), spool._Read.read_on
+
+    def read_on(self: spool._Read) -> None:
+        readers.add(threading.get_ident())
+        really(self)
+
+    monkeypatch.setattr(spool._Read, "read_on", read_on)
+    async with SqliteStore(path, CLOCK) as store:
+        assert await store.audit.sequence() == 10
+    assert readers
+    assert threading.get_ident() not in readers
+
+
+@requirement("PPL-5")
+async def test_before_a_backup_everything_is_gathered_however_much_it_is(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = SqliteStore(path, CLOCK)
+    await dead.open()
+    names = await read(dead, 20)
+    die(dead)
+    monkeypatch.setattr(sequencer, "BATCH", 4)
+    monkeypatch.setattr(audit, "ROUNDS", 2)
+    async with SqliteStore(path, CLOCK) as store:
+        await Auditing(store.audit, None, CLOCK).gather()
+        assert sorted(await in_tree(store)) == sorted(names * 2)
 
 
 @requirement("AUD-1")

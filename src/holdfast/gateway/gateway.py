@@ -116,7 +116,6 @@ class Gateway:
         self.guide = Guide(config, parts.identity, parts.views, self.propose, self.approval)
         """The first call that people see here."""
         self._lives = parts.lives
-        self._news = parts.news
         self._watching = parts.watching
         self._auditing = parts.auditing
         self.log = LogDesk(config, parts.identity, parts.ports, parts.bundles, parts.auditing)
