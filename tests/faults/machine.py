@@ -6,6 +6,7 @@ nothing until it is woken, and then goes on as if nothing had happened.
 """
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -63,18 +64,22 @@ class Life:
     def alive(self, worker: str) -> bool:
         return worker in self._lives and not self._lives[worker].dead
 
-    async def do(self, work: Callable[..., Awaitable[T]], *arguments: Any) -> T:
+    async def do(self, work: Callable[..., Awaitable[T]], *arguments: Any, **named: Any) -> T:
         """Do something to the outside world, if still alive; hear of it, if still alive then."""
-        answer = await asyncio.shield(self._begun(work, *arguments))
+        answer = await asyncio.shield(self._begun(work, *arguments, **named))
         await self.living()
         return answer
 
-    async def _begun(self, work: Callable[..., Awaitable[T]], *arguments: Any) -> T:
+    async def _begun(self, work: Callable[..., Awaitable[T]], *arguments: Any, **named: Any) -> T:
         await self.living()
+        return await self.busied(work(*arguments, **named))
+
+    async def busied(self, work: Awaitable[T]) -> T:
+        """Wait for the outside world; nobody takes this for quiet."""
         self.busy += 1
         self.strokes += 1
         try:
-            return await work(*arguments)
+            return await work
         finally:
             self.busy -= 1
             self.strokes += 1
@@ -93,13 +98,15 @@ class MortalLedger:
 
     def __getattr__(self, name: str) -> Any:
         inner = getattr(self._ledger, name)
-        if name not in WRITES:
-            return inner
+        if name == "wait" or not inspect.iscoroutinefunction(inner):
+            return inner  # who waits for another worker waits for time, or for the test
 
-        async def write(*arguments: Any) -> Any:
-            return await self._life.do(inner, *arguments)
+        async def asked(*arguments: Any, **named: Any) -> Any:
+            if name in WRITES:
+                return await self._life.do(inner, *arguments, **named)
+            return await self._life.busied(inner(*arguments, **named))
 
-        return write
+        return asked
 
 
 class MortalUpstream:
