@@ -28,6 +28,8 @@ OURS = (
     _ours("cached read", **CACHED),
     _ours("durable write", **WRITE),
     _ours("durable write, PostgreSQL", open=holdfast.on_postgres, **WRITE),
+    _ours("read, over stdio", open=holdfast.over_stdio),
+    _ours("durable write, over stdio", open=holdfast.over_stdio, **WRITE),
     _ours("read, two workers", open=holdfast.two_workers),
     _ours("durable write, two workers", open=holdfast.two_workers, **WRITE),
 )

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from bench.contestant import Endpoint
-from bench.running import free_port, running
+from bench.running import ROOT, free_port, running
 
 OVERLAY = {
     "version": 1,
@@ -26,6 +27,7 @@ OVERLAY = {
 }
 PLENTY = 1_000_000
 """One caller makes all the calls; the limit is checked all the same."""
+STDIO = "bench/upstream.py"
 SERVE = (sys.executable, "-m", "holdfast", "serve")
 
 
@@ -34,6 +36,14 @@ def opened(place: Path, upstream: str) -> Iterator[Endpoint]:
     """One process, SQLite."""
     with served(place, configured(place, upstream), SERVE) as endpoint:
         yield endpoint
+
+
+@contextmanager
+def over_stdio(place: Path, upstream: str) -> Iterator[Endpoint]:
+    """The server as a program that the gateway starts, as supergateway does."""
+    program = {"command": sys.executable, "args": ["-P", str(ROOT / STDIO), "stdio"]}
+    with served(place, _written(place, program), SERVE) as endpoint:
+        yield replace(endpoint, own_upstream=STDIO)
 
 
 @contextmanager
@@ -55,11 +65,13 @@ def on_postgres(place: Path, upstream: str) -> Iterator[Endpoint]:
 
 
 def configured(place: Path, upstream: str, store: str | None = None) -> Path:
+    return _written(place, {"url": upstream}, store)
+
+
+def _written(place: Path, server: dict[str, Any], store: str | None = None) -> Path:
     config = {
         "store": store or f"sqlite:///{place / 'store.db'}",
-        "upstreams": {
-            "b": {"mcp": {"url": upstream}, "prefix": "", "contracts": "overlay.yaml", "concurrency": 64}
-        },
+        "upstreams": {"b": {"mcp": server, "prefix": "", "contracts": "overlay.yaml", "concurrency": 64}},
         "limits": {"ingress": {"rate": PLENTY, "burst": PLENTY}},
     }
     (place / "overlay.yaml").write_text(yaml.safe_dump(OVERLAY))
