@@ -27,6 +27,7 @@ from holdfast.stores.sqlite.plain import ALONE, MISSED, PLAIN
 from holdfast.stores.sqlite.spool import Spool, Spools
 from holdfast.stores.sqlite.standing import Standing
 from holdfast.stores.sqlite.transaction import NotPlain, SqliteTransaction
+from holdfast.stores.sqlite.turnstile import Turnstile
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +93,7 @@ class SqliteWriter:
         self._folder = spools
         self.spool: Spool | None = None
         self._jotter: Jotter | None = None
+        self._turnstile: Turnstile | None = None
         self.spools = None if spools is None else Spools(spools)
         self._lock_s = lock_s
         self._connect = connect
@@ -122,6 +124,7 @@ class SqliteWriter:
             looking = self._connect(self._path, READ_LOCK_S, "query_only = 1")
             self.spool = Spool(self._folder, self._chain.writer, looking)
             self._jotter = Jotter(self._loop, self.spool, self._queue)
+            self._turnstile = Turnstile(self._folder / "turn", self._loop)
         self._closed = False
         self._idle.set()
         self._thread.start()
@@ -144,6 +147,8 @@ class SqliteWriter:
             self._connection.close()
             if self.spool is not None:
                 self.spool.close()
+            if self._turnstile is not None:
+                self._turnstile.close()
 
     def submit(
         self,
@@ -197,9 +202,15 @@ class SqliteWriter:
         if not waiting:
             self._idle.set()
             return
+        self._busy = True
+        if self._turnstile is None or self._turnstile.take():
+            self._write_next()
+        else:
+            self._turnstile.wait(self._write_next)  # who comes meanwhile shares the turn
+
+    def _write_next(self) -> None:
         batch = self._next_batch()
         self._patience = GATHERING if len(batch) > 1 else 0
-        self._busy = True
         if batch[0].long:
             self._work.put(batch)
             return
@@ -208,12 +219,16 @@ class SqliteWriter:
         except _Locked:
             self._work.put(batch)
             return
-        if not isinstance(written, _Written):
-            self._answer(written)
-        elif written.durable or self._folded:
+        if isinstance(written, _Written) and (written.durable or self._folded):
             self._work.put(written)
-        else:
-            self._answer(self._commit(written))
+            return
+        answers = self._commit(written) if isinstance(written, _Written) else written
+        self._end_turn()
+        self._answer(answers)
+
+    def _end_turn(self) -> None:
+        if self._turnstile is not None:
+            self._turnstile.leave()
 
     def _next_batch(self) -> list[Job]:
         """What has waited longest; a long job goes alone."""
@@ -238,6 +253,7 @@ class SqliteWriter:
     def _finish_batches(self) -> None:
         while (work := self._work.get()) is not None:
             answers = self._finished(work)
+            self._end_turn()
             try:
                 self._loop.call_soon_threadsafe(self._answer, answers)
             except RuntimeError:  # the loop is gone, and with it everybody who waited
