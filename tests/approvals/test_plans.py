@@ -7,6 +7,7 @@ from holdfast.model import defaults
 from tests.approvals.bank import ANA, BEN, CAT, FOREIGN, Bank, config, pay
 from tests.approvals.opening import House
 from tests.requirements import requirement
+from tests.spoiled import spoiled
 
 
 async def previewed(gateway: object, **said: str) -> Observation:
@@ -76,7 +77,7 @@ async def test_a_plan_is_for_one_call_for_a_while(house: House, wrong: str) -> N
         plan = token(await previewed(gateway))
         by, said = ANA, {"plan_token": plan}
         if wrong == "forged":
-            said["plan_token"] = plan[:-2] + "00"
+            said["plan_token"] = spoiled(plan)
         elif wrong == "other arguments":
             said["note"] = "more"
         elif wrong == "other tenant":

@@ -25,6 +25,7 @@ from tests.approvals.bank import (
 )
 from tests.approvals.opening import House
 from tests.requirements import requirement
+from tests.spoiled import spoiled
 
 
 def told(house: House) -> list[str]:
@@ -121,7 +122,7 @@ async def test_a_forged_token_is_refused_even_where_the_approval_is_good(house: 
         assert plan.preview is not None
         forged = {
             "nonsense": "yes please",
-            "flipped": token[:-1] + ("0" if token[-1] != "0" else "1"),
+            "flipped": spoiled(token),
             "for another key": other,
             "too long": token + "=" * 5000,
             "plan": plan.preview["plan_token"],

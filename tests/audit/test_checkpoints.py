@@ -18,6 +18,7 @@ from holdfast.testing import ManualClock
 from tests.audit.test_sequencing import run
 from tests.audit.world import ANA, Place, said
 from tests.requirements import requirement
+from tests.spoiled import spoiled
 
 ROOT = bytes(range(32))
 MAKER = """
@@ -137,7 +138,7 @@ def test_the_key_comes_from_a_file_or_the_environment_and_says_what_is_wrong(tmp
         ("env:KEY", {}, "'KEY' is not set"),
         ("file:none", {}, "holdfast audit key --new"),
         ("env:KEY", {"KEY": "secret"}, "is no audit key"),
-        ("env:KEY", {"KEY": signer.private()[:-3] + "AA="}, "is damaged"),
+        ("env:KEY", {"KEY": spoiled(signer.private())}, "is damaged"),
     ):
         with pytest.raises(ConfigError, match=told):
             key_from(source, tmp_path, environ)

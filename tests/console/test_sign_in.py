@@ -14,6 +14,7 @@ from tests.console.conftest import PEOPLE, PETRAS_SECRET, console
 from tests.console.visitor import Visitor, text
 from tests.requirements import requirement
 from tests.servers.asgi import Answer, Client
+from tests.spoiled import spoiled
 
 HOST = "gateway.example.com"
 
@@ -76,7 +77,7 @@ async def test_whatever_is_wrong_is_answered_alike(clock: ManualClock) -> None:
         {"credential": ""},
         {"credential": "hello"},
         {"credential": other},
-        {"credential": key[:-1] + ("0" if key[-1] != "0" else "1"), "secret": PETRAS_SECRET},
+        {"credential": spoiled(key), "secret": PETRAS_SECRET},
         {"credential": key},
         {"credential": key, "secret": "guess"},
         {"credential": f"{key}\r\nX-Holdfast-User: ana"},

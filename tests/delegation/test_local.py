@@ -13,6 +13,7 @@ from holdfast.servers.token import ACCESS, GRANT
 from tests.requirements import requirement
 from tests.servers.asgi import Answer, Client
 from tests.servers.desk import DESKS, Desk
+from tests.spoiled import spoiled
 
 PEOPLE = {"ann": {"scopes": ["notes:*", "mail:*"], "trust": 80}}
 
@@ -64,8 +65,8 @@ async def test_an_agent_hands_on_in_its_own_name(client: Client) -> None:
 
 async def test_a_credential_that_is_refused_is_not_taken_for_none(client: Client) -> None:
     token = (await ask(client, agent="reader", scope="notes:read")).json()["access_token"]
-    spoiled = {"authorization": f"Bearer {token[:-3]}AAA"}
+    wrong = {"authorization": f"Bearer {spoiled(token)}"}
     for path, body in (("/v1/calls", {"tool": "desk.count", "arguments": {}}), ("/rpc", {})):
-        answer = await client.post(path, body, spoiled)
+        answer = await client.post(path, body, wrong)
         assert answer.status == 401
     assert (await ask(client, subject_token="nonsense", subject_token_type=ACCESS, agent="x")).status == 400

@@ -19,6 +19,7 @@ from holdfast.model.bounds import Bounds
 from holdfast.model.call import Principal
 from holdfast.stores.keyring import Keyring
 from tests.requirements import requirement
+from tests.spoiled import spoiled
 
 UNINFORMATIVE = "this credential is not accepted; get a new one and try again"
 
@@ -290,4 +291,4 @@ def test_a_delegation_works_on_this_machine_without_any_key() -> None:
     assert caller.id == "ann/bot"
     assert caller.scopes == {"a"}
     with pytest.raises(Unauthenticated):  # not taken by name instead
-        identity.authenticate({"Authorization": f"Bearer {token[:-2]}AA"})
+        identity.authenticate({"Authorization": f"Bearer {spoiled(token)}"})

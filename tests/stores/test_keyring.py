@@ -79,7 +79,7 @@ def test_a_payload_opens_only_for_its_tenant_and_unchanged() -> None:
     assert keyring.seal("acme", b"secret") != sealed
     for tenant, blob in (
         ("other", sealed),
-        ("acme", sealed[:-1] + b"\0"),
+        ("acme", sealed[:-1] + bytes([sealed[-1] ^ 1])),
         ("acme", b""),
         ("acme", b"x" * 20),
     ):

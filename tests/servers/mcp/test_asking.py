@@ -13,6 +13,7 @@ from tests.servers.mcp.conftest import ERAS, Connect, seen, text
 from tests.servers.mcp.office import ELICIT, Office
 from tests.servers.mcp.raw import LEGACY, MODERN, speaking
 from tests.servers.serving import Served, serving
+from tests.spoiled import spoiled
 
 BOTH_WAYS = True
 
@@ -107,7 +108,7 @@ async def test_a_state_of_somebody_else_of_another_tool_or_made_up_is_refused(
         wrong = [
             await line.ask("tools/call", other),
             await line.ask("tools/call", {**params, "requestState": "made-up"}),
-            await line.ask("tools/call", {**params, "requestState": state[:-4] + "AAAA"}),
+            await line.ask("tools/call", {**params, "requestState": spoiled(state)}),
             await line.ask("tools/call", {**params, "arguments": {"text": "no"}, "requestState": state}),
         ]
         line.headers = {**bob, "x-holdfast-user": "olga", "x-holdfast-agent": "bot"}
