@@ -23,12 +23,14 @@ _UNKNOWN = f'"status":"{Status.UNKNOWN.value}"'
 
 
 class LabelsTold:
-    """Reads records in the order of the log."""
+    """Reads records in the order of the log, in which a call's end may come before its beginning: they can
+    be of different chains."""
 
     def __init__(self, secrets: Secrets, tenants: Iterable[str]) -> None:
         self._secrets = secrets
         self._tenants = frozenset(tenants)
         self._asked: dict[tuple[str, str], str] = {}
+        self._early: dict[tuple[str, str], list[tuple[float, list[str]]]] = {}
         self.gained: list[Gain] = []
 
     def see(self, record: Record) -> None:
@@ -41,24 +43,34 @@ class LabelsTold:
 
     def _begun(self, record: Record, body: dict[str, Any]) -> None:
         sealed = (body.get("decision") or {}).get("facts")
-        if sealed is not None and record.tenant in self._tenants:
+        if sealed is None or record.tenant not in self._tenants:
+            return
+        early = self._early.pop((record.tenant, record.call_id), None)
+        if early is None:
             self._asked[record.tenant, record.call_id] = sealed
+            return
+        for at, labels in early:
+            self._gain(record, sealed, labels, at)
 
     def _told(self, record: Record, body: dict[str, Any]) -> None:
         known = self._asked.pop((record.tenant, record.call_id), None)
         sealed = (body.get("decision") or {}).get("facts") or known  # a replay tells both at once
         labels = body.get("labels")
-        if sealed is None or not isinstance(labels, list) or record.tenant not in self._tenants:
+        if not isinstance(labels, list) or record.tenant not in self._tenants:
             return
+        if sealed is None:
+            self._early.setdefault((record.tenant, record.call_id), []).append((record.at, labels))
+        else:
+            self._gain(record, sealed, labels, record.at)
+
+    def _gain(self, record: Record, sealed: str, labels: list[str], at: float) -> None:
         try:
             who = holders_then(orjson.loads(self._secrets.unseal(record.tenant, b64decode(sealed))))
         except (StoreError, ValueError):
             return
         for holder in who.gaining:
             for label in labels:
-                self.gained.append(
-                    Gain(record.tenant, holder, label, who.principal, record.call_id, record.at)
-                )
+                self.gained.append(Gain(record.tenant, holder, label, who.principal, record.call_id, at))
 
 
 async def take_gained(transaction: Transaction, gained: Sequence[Gain]) -> None:
