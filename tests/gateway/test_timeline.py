@@ -1,10 +1,10 @@
 """Does the story of a call tell what every gate said, who answered, what became of it, and what proves it?"""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -13,12 +13,14 @@ from holdfast import Code, Effect, Gateway, Observation, Principal, Status, life
 from holdfast.gateway.passages import Told, passages
 from holdfast.gateway.timeline import Said, Story
 from holdfast.identity.delegation import Wish
+from holdfast.model.approval import Approval
 from holdfast.model.call import Call, Proposal
 from holdfast.model.errors import Forbidden, NotFound
+from holdfast.model.operation import OperationRef
 from holdfast.model.record import Entry, Record
 from holdfast.model.steps import ORDER
 from holdfast.model.verdict import Refusal, Verdict
-from holdfast.ports import Ports
+from holdfast.ports import Approvals, Ports
 from holdfast.records.checkpoint import CheckpointFile, Notary
 from holdfast.records.note import Signer
 from tests.approvals.opening import House
@@ -180,6 +182,45 @@ async def test_an_approved_call_tells_of_its_question_its_votes_and_both_ways_th
     assert story.ledger is not None
     assert story.ledger.held_at is not None
     assert story.ledger.claimed_at is not None
+
+
+class Meanwhile:
+    """The approvals, before the first look at which something happens."""
+
+    def __init__(self, approvals: Approvals, happens: Callable[[], Awaitable[None]]) -> None:
+        self._approvals, self._happens = approvals, happens
+
+    async def find(self, ref: OperationRef) -> Approval | None:
+        await self._happens()
+        return await self._approvals.find(ref)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._approvals, name)
+
+
+@requirement("PPL-2")
+async def test_a_call_that_goes_on_while_its_story_is_told_is_not_called_unknown(house: House) -> None:
+    bank, running = Bank(), list[asyncio.Task[Observation]]()
+    bank.open.clear()
+    async with house.gateway(bank, config=PEOPLE) as gateway:
+        held = await pay(gateway)
+        assert held.approval is not None
+        question = held.approval.id
+
+        async def approved_and_begun() -> None:
+            for person in (BEN, OLGA):
+                await gateway.decide(person, question, True)
+            running.append(asyncio.ensure_future(pay(gateway)))
+            await bank.entered.wait()
+
+        approvals = gateway.timeline._approvals
+        gateway.timeline._approvals = cast(Approvals, Meanwhile(approvals, approved_and_begun))
+        caught = await gateway.timeline.of(OLGA, held.call_id)
+        gateway.timeline._approvals = approvals
+        then = await gateway.timeline.of(OLGA, held.call_id)
+        bank.open.set()
+        await running[0]
+    assert (caught.status, then.status) == ("held", "running")
 
 
 @requirement("PPL-2", "APR-3")

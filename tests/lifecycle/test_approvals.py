@@ -37,6 +37,8 @@ class Bank:
     def __init__(self) -> None:
         self.paid: list[str] = []
         self.locked = False
+        self.entered, self.open = asyncio.Event(), asyncio.Event()
+        self.open.set()
 
     @tool(effect=Effect.READ_ONLY)
     async def payments(self, order: str) -> dict[str, int]:
@@ -60,6 +62,8 @@ class Bank:
         """Pay an order."""
         if self.locked:
             raise NoEffect("the bank is closed")
+        self.entered.set()
+        await self.open.wait()
         self.paid.append(order)
         return order
 

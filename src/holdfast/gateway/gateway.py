@@ -119,7 +119,7 @@ class Gateway:
         self._watching = parts.watching
         self._auditing = parts.auditing
         self.log = LogDesk(config, parts.identity, parts.ports, parts.bundles, parts.auditing)
-        self.timeline = Timeline(parts.ports, parts.auditing, self.find, self._theirs)
+        self.timeline = Timeline(parts.ports, parts.auditing, self._observed, self._theirs)
         """What happened to one call, and what proves it."""
         self.delegation = parts.delegation
         self.fallbacks = parts.fallbacks
@@ -363,9 +363,10 @@ class Gateway:
         found = await self._ports.ledger.find_call(principal.tenant, call_id)
         if found is None or not self._theirs(principal, found.ref.principal, found.ref.tool):
             return None
-        if found.state is State.HELD:
-            return await held(found, self._ports)
-        return await self.jobs.told(found)
+        return await self._observed(found)
+
+    async def _observed(self, found: Operation) -> Observation:
+        return await (held(found, self._ports) if found.state is State.HELD else self.jobs.told(found))
 
     def findings(self) -> list[str]:
         """What `doctor` should tell about the catalog."""

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 from holdfast.config import Config
-from holdfast.gateway.auditing import ALL_TENANTS, CALL_RECORDS, SCOPE, Auditing, LogState
+from holdfast.gateway.auditing import ALL_TENANTS, CALL_RECORDS, Auditing, LogState
+from holdfast.gateway.auditors import audits, need_auditor
 from holdfast.gateway.logfile import exported
 from holdfast.gateway.operators import need_operator, operates
 from holdfast.gateway.recall import Recalled, recall
 from holdfast.identity import Identity
 from holdfast.model.call import Principal
-from holdfast.model.errors import Forbidden, NotFound
+from holdfast.model.errors import NotFound
 from holdfast.model.record import Entry, Proof
-from holdfast.model.scopes import covers
 from holdfast.ports import Bundles, Ports
 
 
@@ -25,7 +25,7 @@ class LogDesk:
 
     def open_to(self, by: Principal) -> bool:
         """Whether they may read it."""
-        return covers(by.scopes, SCOPE) or operates(by, self._ports.people)
+        return audits(by, self._ports.people)
 
     async def since(self, by: Principal, at: float, after: int, limit: int) -> Sequence[Entry]:
         """The records of `by`'s tenant from a time on, in the order of their times."""
@@ -90,7 +90,4 @@ class LogDesk:
         return await self._auditing.erase(tenant, by.user)
 
     def _need_auditor(self, by: Principal) -> None:
-        if not self.open_to(by):
-            raise Forbidden(
-                f"{by.user!r} may not read the log; this needs the scope {SCOPE!r} or the role 'operator'"
-            )
+        need_auditor(by, self._ports.people)

@@ -139,9 +139,6 @@ def _first(told: Sequence[Told], operation: Operation | None) -> dict[str, Any]:
 def _status(decided: Passage | None, operation: Operation | None, observation: Observation | None) -> str:
     if operation is not None and operation.state.running and not operation.orphaned:
         return RUNNING
-    unknown = observation is not None and observation.status is Status.UNKNOWN
-    if unknown and operation is not None and operation.state is State.HELD:
-        return RUNNING  # approved and begun between the look at the one and at the other
     if observation is not None:
         return observation.status.value
     return RUNNING if decided is None else decided.status

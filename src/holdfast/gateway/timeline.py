@@ -7,7 +7,8 @@ from holdfast import settlement
 from holdfast.approvals import answers
 from holdfast.approvals.tend import escalated
 from holdfast.gateway import storied
-from holdfast.gateway.auditing import ALL_TENANTS, CALL_RECORDS, SCOPE, Auditing
+from holdfast.gateway.auditing import ALL_TENANTS, CALL_RECORDS, Auditing
+from holdfast.gateway.auditors import audits, need_auditor
 from holdfast.gateway.operators import operates
 from holdfast.gateway.passages import Told
 from holdfast.gateway.proving import verified
@@ -16,10 +17,9 @@ from holdfast.identity.delegation import in_person
 from holdfast.model.approval import Answer, Approval, stand_ins
 from holdfast.model.bounds import UNBOUND
 from holdfast.model.call import Principal
-from holdfast.model.errors import Forbidden, NotFound
+from holdfast.model.errors import NotFound
 from holdfast.model.observation import Observation
 from holdfast.model.operation import Operation
-from holdfast.model.scopes import covers
 from holdfast.model.story import (
     Awaited,
     GatePassed,
@@ -51,19 +51,19 @@ __all__ = [
     "Verified",
 ]
 
-Find = Callable[[Principal, str], Awaitable[Observation | None]]
+Observe = Callable[[Operation], Awaitable[Observation]]
 Theirs = Callable[[Principal, str, str], bool]
 
 
 class Timeline:
     """Hung on the gateway as `timeline`."""
 
-    def __init__(self, ports: Ports, auditing: Auditing, find: Find, theirs: Theirs) -> None:
-        """`find`, `theirs`: what somebody gets of a call, and whether it is theirs to look at."""
+    def __init__(self, ports: Ports, auditing: Auditing, observe: Observe, theirs: Theirs) -> None:
+        """`observe`, `theirs`: what somebody is told of a call, and whether it is theirs to look at."""
         self._ports = ports
         self._approvals = ports.approvals
         self._auditing = auditing
-        self._find = find
+        self._observe = observe
         self._theirs = theirs
 
     async def of(self, by: Principal, call_id: str) -> Story:
@@ -77,12 +77,12 @@ class Timeline:
             raise NotFound(f"there is no call {call_id!r} of yours here")
         if asked is None and (named := storied.last(told, "approval_id")):
             asked = await self._question(await self._approvals.get(by.tenant, named))
-        audited = self._audits(by)
+        audited = audits(by, self._ports.people)
         seen = Seen(
             whose=whose,
             told=told if audited else storied.veiled(told),
             operation=operation,
-            observation=await self._observed(by, call_id, operation),
+            observation=None if operation is None else await self._observed(by, operation),
             approval=None if asked is None else answers.view(asked, by, self._ports.chain),
             audited=audited,
         )
@@ -95,10 +95,7 @@ class Timeline:
         """Whether a record is in the log, verified now; raises NotFound, and Forbidden for those who may not
         read the log.
         """
-        if not self._audits(by):
-            raise Forbidden(
-                f"{by.user!r} may not read the log; this needs the scope {SCOPE!r} or the role 'operator'"
-            )
+        need_auditor(by, self._ports.people)
         try:
             claimed = await self._auditing.claimed(by.tenant, record_id)
         except NotFound:
@@ -109,19 +106,16 @@ class Timeline:
 
     # --- who may see what -----------------------------------------------------------------
 
-    def _audits(self, by: Principal) -> bool:
-        return covers(by.scopes, SCOPE) or operates(by, self._ports.people)
-
     def _may_see(self, by: Principal, whose: Whose) -> bool:
         """As for the call itself; and people see what their agents did in their name."""
         themselves = by.user == whose.user and by.bounds is UNBOUND and in_person(by)
         return themselves or self._theirs(by, whose.principal, whose.tool)
 
-    async def _observed(self, by: Principal, call_id: str, operation: Operation | None) -> Observation | None:
-        found = await self._find(by, call_id)
-        if found is None and operation is not None and operation.state is not State.HELD:
-            return settlement.current(operation)
-        return found
+    async def _observed(self, by: Principal, operation: Operation) -> Observation | None:
+        """Of the very state that the story tells of: a second look may find it gone on."""
+        if self._theirs(by, operation.ref.principal, operation.ref.tool):
+            return await self._observe(operation)
+        return None if operation.state is State.HELD else settlement.current(operation)
 
     # --- approvals ------------------------------------------------------------------------
 

@@ -9,12 +9,11 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from holdfast.gateway.auditing import SCOPE
+from holdfast.gateway.auditors import audits
 from holdfast.gateway.operators import operates
 from holdfast.model.bounds import UNBOUND
 from holdfast.model.call import Principal
 from holdfast.model.errors import Code, Forbidden, HoldfastError
-from holdfast.model.scopes import covers
 from holdfast.model.value import value
 from holdfast.model.view import RAN, Answered, CallRow, Wanted, quantile
 from holdfast.model.visible import visible
@@ -194,7 +193,7 @@ class Views:
         return row._replace(code=Code.TOOL_NOT_FOUND.value, version="", effect="")
 
     def _audits(self, by: Principal) -> bool:
-        return covers(by.scopes, SCOPE) or operates(by, self._ports.people)
+        return audits(by, self._ports.people)
 
     def _knows(self, by: Principal, tool: str, answered: Iterable[Answered]) -> bool:
         """What only ever refused them may be hidden from them."""
