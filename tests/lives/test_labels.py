@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast import Principal, Status
+from holdfast.stores.backup.labels import LabelsTold
 from tests.lives.town import ANA, Town
 from tests.requirements import requirement
 
@@ -61,3 +62,22 @@ async def test_an_exported_log_tells_what_a_probe_found_out(home: Town) -> None:
     await home.restore(noon)
     await home.recover(log, note="the disk died")
     assert await held(home) == ["session:ana/early", "session:ana/late"]
+
+
+@requirement("PPL-5", "OBS-6")
+@pytest.mark.parametrize("tool", ["confidential", "probed"])
+async def test_the_order_of_a_calls_records_does_not_matter(home: Town, tool: str) -> None:
+    """They may be of several chains, between which the log has no order."""
+    async with home.open() as gateway:
+        key = "k" if tool == "probed" else None
+        seen = await gateway.call(f"town.{tool}", {"name": "lost"}, key=key, principal=ANA, session="late")
+        await gateway.tidy()
+        entries = await gateway.log.of_call(OPERATOR, seen.call_id, -1, 100)
+        told = []
+        for order in (entries, entries[::-1]):
+            labels = LabelsTold(gateway._ports.secrets, {"default"})
+            for entry in order:
+                labels.see(entry.record)
+            told.append(sorted((gain.holder, gain.label) for gain in labels.gained))
+    assert "session:ana/late" in {holder for holder, _ in told[0]}
+    assert told[0] == told[1]

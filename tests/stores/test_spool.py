@@ -77,6 +77,15 @@ def die(store: SqliteStore) -> None:
     workers._lock = None
 
 
+async def left(path: Path, times: int) -> list[str]:
+    """What a process read that was killed before it folded anything."""
+    dead = SqliteStore(path, CLOCK)
+    await dead.open()
+    names = await read(dead, times)
+    die(dead)
+    return names
+
+
 def files(path: Path) -> list[Path]:
     return sorted(path.with_name(f"{path.name}-workers").glob("*.records"))
 
@@ -313,10 +322,7 @@ async def test_what_a_killed_process_left_is_taken_in_by_the_next(path: Path) ->
 async def test_files_of_others_are_read_beside_the_event_loop(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dead = SqliteStore(path, CLOCK)
-    await dead.open()
-    await read(dead, 5)
-    die(dead)
+    await left(path, 5)
     readers, really = set[int](), spool._Read.read_on
 
     def read_on(self: spool._Read) -> None:
@@ -334,10 +340,7 @@ async def test_files_of_others_are_read_beside_the_event_loop(
 async def test_before_a_backup_everything_is_gathered_however_much_it_is(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dead = SqliteStore(path, CLOCK)
-    await dead.open()
-    names = await read(dead, 20)
-    die(dead)
+    names = await left(path, 20)
     monkeypatch.setattr(sequencer, "BATCH", 4)
     monkeypatch.setattr(audit, "ROUNDS", 2)
     async with SqliteStore(path, CLOCK) as store:
@@ -374,10 +377,7 @@ async def test_what_a_neighbour_folded_makes_room_again(store: SqliteStore, path
 
 @requirement("AUD-1")
 async def test_two_that_fold_at_once_take_each_record_once(path: Path) -> None:
-    dead = SqliteStore(path, CLOCK)
-    await dead.open()
-    names = await read(dead, 300)
-    die(dead)
+    names = await left(path, 300)
     async with SqliteStore(path, CLOCK) as one, SqliteStore(path, CLOCK) as other:
         await asyncio.gather(one.audit.sequence(), other.audit.sequence())
         await one.audit.sequence()
@@ -389,10 +389,7 @@ async def test_two_that_fold_at_once_take_each_record_once(path: Path) -> None:
 async def test_what_was_cut_off_in_the_middle_was_never_acknowledged(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    dead = SqliteStore(path, CLOCK)
-    await dead.open()
-    await read(dead, 2)
-    die(dead)
+    await left(path, 2)
     [file] = files(path)
     file.write_bytes(file.read_bytes()[:-7])
     async with SqliteStore(path, CLOCK) as store:
@@ -421,10 +418,7 @@ Change = Callable[[list[bytes]], list[bytes]]
 async def test_a_file_that_was_touched_is_found_out_and_not_taken_into_the_tree(
     path: Path, change: Change, caplog: pytest.LogCaptureFixture
 ) -> None:
-    dead = SqliteStore(path, CLOCK)
-    await dead.open()
-    await read(dead, 3)
-    die(dead)
+    await left(path, 3)
     [file] = files(path)
     file.write_bytes(b"\n".join([*change(file.read_bytes().splitlines()), b""]))
     async with SqliteStore(path, CLOCK) as store:
@@ -459,10 +453,7 @@ async def test_a_file_that_was_removed_is_found_out_and_the_others_are_kept(path
 
 @requirement("AUD-1")
 async def test_who_looks_at_the_files_alone_sees_what_was_touched(path: Path) -> None:
-    dead = SqliteStore(path, CLOCK)
-    await dead.open()
-    await read(dead, 2)
-    die(dead)
+    await left(path, 2)
     [file] = files(path)
     lines = file.read_bytes().splitlines()
     file.write_bytes(b"\n".join([lines[0], *lines[2:], b""]))
@@ -505,10 +496,7 @@ async def test_what_waits_goes_with_the_database_it_belongs_to(path: Path) -> No
 
 @requirement("PPL-5")
 async def test_a_restore_that_was_cut_short_leaves_a_store_that_goes_on(path: Path) -> None:
-    dead = SqliteStore(path, CLOCK)
-    await dead.open()
-    names = await read(dead, 2)
-    die(dead)
+    names = await left(path, 2)
     [file] = files(path)
     waiting = file.read_bytes()
     _take_in(path)
