@@ -13,11 +13,12 @@ from math import inf
 
 from holdfast.gateway.news import News
 from holdfast.gateway.operators import operates
+from holdfast.gateway.rounds import Rounds
 from holdfast.identity import Grant, Identity, Key
 from holdfast.identity.api_keys import ApiKeys
 from holdfast.model.access import KINDS, AccessGrant, AccessKey, Changes, qualified
 from holdfast.model.call import Principal
-from holdfast.model.errors import Forbidden, NotFound, StoreError
+from holdfast.model.errors import Forbidden, NotFound
 from holdfast.ports import Access as Kept
 from holdfast.ports import Clock
 
@@ -62,18 +63,14 @@ class Access:
 
     async def keep_following(self) -> None:
         """Until cancelled."""
-        well = True
+        rounds = Rounds(
+            self.follow,
+            waits="keys, grants and revocations are as they were",
+            failed="keys, grants and revocations could not be looked at",
+        )
         while True:
             await self.news.wait(self._clock, FOLLOW_S)
-            try:
-                await self.follow()
-                well = True
-            except StoreError as error:
-                if well:  # said once, however long the store is away
-                    log.error("keys, grants and revocations are as they were: %s", error)
-                well = False
-            except Exception:
-                log.exception("keys, grants and revocations could not be looked at; it is tried again")
+            await rounds.next()
 
     async def forget(self) -> None:
         """Drop what is over, here too."""

@@ -7,6 +7,7 @@ log, forget what is over.
 import asyncio
 import logging
 from collections.abc import Callable
+from itertools import count
 from typing import TYPE_CHECKING
 
 from holdfast import settlement
@@ -15,11 +16,12 @@ from holdfast.approvals.tend import tend
 from holdfast.config import Config
 from holdfast.gateway.guesses import record_guesses
 from holdfast.gateway.policy_desk import PolicyDesk
+from holdfast.gateway.rounds import Rounds
 from holdfast.gateway.underway import Underway, stop
 from holdfast.gateway.wiring import Parts
 from holdfast.model import defaults
 from holdfast.model.approval import Approval
-from holdfast.model.errors import HoldfastError, StoreError
+from holdfast.model.errors import HoldfastError
 
 if TYPE_CHECKING:
     from holdfast.gateway.chains import Chains
@@ -47,18 +49,14 @@ class Housekeeping:
 
     async def keep(self) -> None:
         """Round after round, until it is cancelled."""
-        turn, well = 0, True
+        turns = count()
+        rounds = Rounds(
+            lambda: self.tidy(forget=next(turns) % FORGET_EVERY == 0),
+            waits="housekeeping waits for the store",
+            failed="housekeeping failed",
+        )
         while True:
-            try:
-                await self.tidy(forget=turn % FORGET_EVERY == 0)
-                well = True
-            except StoreError as error:
-                if well:  # said once, however long the store is away
-                    log.error("housekeeping waits for the store: %s", error)
-                well = False
-            except Exception:
-                log.exception("housekeeping failed; it is tried again")
-            turn += 1
+            await rounds.next()
             await self._parts.news.wait(self._parts.ports.clock, defaults.SWEEP_S)
 
     async def tidy(self, *, forget: bool = False) -> int:

@@ -18,6 +18,7 @@ from holdfast.gateway.notices.sending import Sending
 from holdfast.gateway.notices.ways import ways
 from holdfast.gateway.operators import need_operator
 from holdfast.gateway.outgoing import Egress
+from holdfast.gateway.rounds import Rounds
 from holdfast.model import defaults
 from holdfast.model.approval import Answer, Approval
 from holdfast.model.call import Principal
@@ -113,20 +114,18 @@ class Notices:
 
     async def keep_telling(self) -> None:
         """Look and send, as long as this process lives."""
-        well = self._keeping = True
+        self._keeping = True
+        rounds = Rounds(
+            self._look_and_send, waits="notices wait for the store", failed="telling people failed"
+        )
         while self._channels:
-            try:
-                await self.look()
-                while await self._sending.begin():
-                    pass
-                well = True
-            except StoreError as error:
-                if well:  # said once, however long the store is away
-                    log.error("notices wait for the store: %s", error)
-                well = False
-            except Exception:
-                log.exception("telling people failed; it is tried again")
+            await rounds.next()
             await self.news.wait(self._ports.clock, defaults.SWEEP_S)
+
+    async def _look_and_send(self) -> None:
+        await self.look()
+        while await self._sending.begin():
+            pass
 
     async def round(self) -> None:
         """Look once, and send what is due to its end; for tests and embedders without `start`."""
