@@ -10,7 +10,8 @@ from typing import Any
 import yaml
 
 from bench.contestant import Endpoint
-from bench.running import ROOT, free_port, running
+from bench.peers.program import PROGRAM, UPSTREAM
+from bench.running import free_port, running
 
 OVERLAY = {
     "version": 1,
@@ -27,7 +28,6 @@ OVERLAY = {
 }
 PLENTY = 1_000_000
 """One caller makes all the calls; the limit is checked all the same."""
-STDIO = "bench/upstream.py"
 SERVE = (sys.executable, "-m", "holdfast", "serve")
 
 
@@ -41,9 +41,9 @@ def opened(place: Path, upstream: str) -> Iterator[Endpoint]:
 @contextmanager
 def over_stdio(place: Path, upstream: str) -> Iterator[Endpoint]:
     """The server as a program that the gateway starts, as supergateway does."""
-    program = {"command": sys.executable, "args": ["-P", str(ROOT / STDIO), "stdio"]}
-    with served(place, _written(place, program), SERVE) as endpoint:
-        yield replace(endpoint, own_upstream=STDIO)
+    command, *args = PROGRAM
+    with served(place, _written(place, {"command": command, "args": args}), SERVE) as endpoint:
+        yield replace(endpoint, own_upstream=UPSTREAM)
 
 
 @contextmanager

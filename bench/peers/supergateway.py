@@ -4,7 +4,6 @@ It starts its servers itself: one per session, so all callers share a session; i
 request, which would be no contest.
 """
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -15,17 +14,14 @@ from holdfast_faults.gateways import supergateway
 from bench.contestant import Endpoint
 from bench.peers.installed import packages
 from bench.peers.launched import launched
-from bench.running import ROOT
-
-UPSTREAM = "bench/upstream.py"
+from bench.peers.program import PROGRAM, UPSTREAM
 
 
 @contextmanager
 def opened(place: Path, upstream: str) -> Iterator[Endpoint]:
     node, modules = packages()
-    server = (sys.executable, "-P", str(ROOT / UPSTREAM), "stdio")
     prepare = partial(supergateway.prepare, node=node)
     with launched(
-        prepare, place, upstream, modules.parent, command=server, own_upstream=UPSTREAM
+        prepare, place, upstream, modules.parent, command=PROGRAM, own_upstream=UPSTREAM
     ) as endpoint:
         yield endpoint
