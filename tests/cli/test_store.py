@@ -34,7 +34,8 @@ def close(server: Server, number: int) -> tuple[int, Any]:
         with urlopen(request, timeout=30) as answer:
             return answer.status, json.load(answer)
     except HTTPError as error:
-        return error.code, json.load(error)
+        with error:
+            return error.code, json.load(error)
 
 
 def ready(server: Server) -> int:
@@ -42,7 +43,8 @@ def ready(server: Server) -> int:
         with urlopen(f"{server.url}/ready", timeout=30) as answer:
             return int(answer.status)
     except HTTPError as error:
-        return error.code
+        with error:
+            return error.code
 
 
 @pytest.mark.soak

@@ -106,7 +106,8 @@ async def called(url: str, body: bytes = b"") -> int:
             with urllib.request.urlopen(urllib.request.Request(url, body, method="POST"), timeout=20) as told:
                 return int(told.status)
         except urllib.error.HTTPError as error:
-            return error.code
+            with error:
+                return error.code
 
     return await asyncio.to_thread(post)
 

@@ -29,6 +29,19 @@ HERE = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
 ELSEWHERE = x509.DNSName("elsewhere.example")
 
 
+_SIGNS = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
+
+
 class Authority:
     """Signs certificates for servers of these tests."""
 
@@ -57,6 +70,8 @@ class Authority:
         )
         builder = builder.add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
         builder = builder.add_extension(own, critical=False).add_extension(theirs, critical=False)
+        if ca:  # without it OpenSSL, told to be strict as by newer Pythons, trusts nobody it signed
+            builder = builder.add_extension(_SIGNS, critical=True)
         if names:
             builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         return builder.sign(self._key, hashes.SHA256())

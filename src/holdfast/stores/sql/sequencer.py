@@ -2,7 +2,8 @@
 
 One process at a time has the office of the sequencer; whoever it is appends what is committed and not in the
 tree yet, each writer's records in their order. They are read and judged before anybody has to wait for it:
-what is found holds as long as the head of their chain has not moved.
+what is found holds as long as the head of their chain has not moved and the last of them is still there. A
+server that crashed takes back what was not durable, and something else may have its place now.
 """
 
 import asyncio
@@ -45,6 +46,7 @@ ADD_RECORD = "INSERT INTO record VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 ADD_SPOOLED = ADD_RECORD.replace("INSERT", "INSERT OR IGNORE")  # a restore that was cut short may have them
 _ADD_LEAF = "INSERT INTO tree_leaf VALUES (?, ?, ?, ?, ?, ?, ?)"
 _ADD_NODE = "INSERT INTO tree_node VALUES ('*', ?, ?, ?)"
+_STORED = "SELECT 1 FROM record WHERE writer = ? AND seq = ? AND hash = ?"
 MOVE_HEAD = """
 UPDATE chain_head SET seq = ?, hash = ?, open = ?, fault = ?
 WHERE tenant = '*' AND writer = ? AND seq = ? AND open = 1 AND fault = ''
@@ -204,11 +206,13 @@ async def sequence(
 
 
 async def _moved(transaction: Transaction, piece: Piece) -> bool:
-    """Whether the chain's head was still where it was found, and is now behind the piece."""
+    """Whether what was found is still so; then the chain's head is now behind the piece."""
     how = (int(not piece.over), piece.fault or "", piece.writer, piece.head)
     if not piece.records:
         return await transaction.run(_SHUT_HEAD, how) == 1
     last = Record(*piece.records[-1])
+    if not piece.spooled and await transaction.one(_STORED, (last.writer, last.seq, last.hash)) is None:
+        return False
     return await transaction.run(MOVE_HEAD, (last.seq, last.hash, *how)) == 1
 
 
