@@ -29,6 +29,10 @@ class House:
         self.colours: Counter[str] = Counter()
         """How often each room was painted."""
         self.looks = 0
+        self.looked: asyncio.Queue[str] = asyncio.Queue()
+        self.told = asyncio.Event()
+        """Whether who has looked may tell."""
+        self.told.set()
         self.inside: Counter[str] = Counter()
         self.clashes: list[str] = []
         """Rooms in which two were at once."""
@@ -40,7 +44,10 @@ class House:
     async def look(self, room: Room) -> dict[str, str]:
         """Look at a room."""
         self.looks += 1
-        return {"version": str(self.colours[room])}
+        seen = {"version": str(self.colours[room] + self.colours["*"])}
+        self.looked.put_nowait(room)
+        await self.told.wait()
+        return seen
 
     @tool(**WRITE, manifest=[("rooms", "UPDATE", "one")])
     async def paint(self, room: Room) -> str:
@@ -58,6 +65,15 @@ class House:
     async def repaint(self, room: Room) -> str:
         """Paint a room that is as it was planned on."""
         return await self._work([room])
+
+    @tool(
+        **WRITE,
+        manifest=[("rooms", "UPDATE", "*")],
+        state={"read": {"tool": "test.look", "arguments": {"room": "hall"}}, "version": "state.version"},
+    )
+    async def regut(self) -> str:
+        """Empty a house whose hall is as it was planned on."""
+        return await self._work(["*"])
 
     @tool(**WRITE, manifest=[("rooms", "UPDATE", "some")])
     async def paint_all(self, rooms: Rooms) -> str:

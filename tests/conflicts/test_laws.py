@@ -3,7 +3,9 @@
 import asyncio
 import copy
 import tempfile
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -58,6 +60,10 @@ class Locks(RuleBasedStateMachine):
         self.attempts: list[list[Call]] = []
         self.held: dict[str, tuple[str, frozenset[Resource]]] = {}
         """What the law says: by the attempt's nonce, its key and what it has."""
+        self.ended: list[frozenset[Resource]] = []
+        """What each who let go had."""
+        self.looks: list[tuple[frozenset[Resource], list[str], int]] = []
+        """What was looked at, what each store said of it, and how many had let go of anything by then."""
 
     async def _open(self, name: str) -> World:
         return await self.stack.enter_async_context(STORES[name](Path(self.folder.name), self.around))
@@ -77,19 +83,39 @@ class Locks(RuleBasedStateMachine):
         again=st.booleans(),
     )
     def propose(self, key: str, wanted: frozenset[Resource], again: bool) -> None:
-        call = make_call(self.around.clock, key, tool=PAINT, stage=[lock(wanted)])
+        self._propose(key, wanted, again, [None] * len(self.worlds), stale=False)
+
+    @rule(wanted=st.frozensets(st.sampled_from(RESOURCES), min_size=1, max_size=2))
+    def look(self, wanted: frozenset[Resource]) -> None:
+        said = [self.do(world.ledger.changed(ALICE.tenant, lock(wanted)[1])) for world in self.worlds]
+        self.looks.append((wanted, said, len(self.ended)))
+
+    @rule(key=st.sampled_from(KEYS), number=st.integers(0, 3), again=st.booleans())
+    @precondition(lambda self: self.looks)
+    def propose_after_a_look(self, key: str, number: int, again: bool) -> None:
+        wanted, seen, ended = self.looks[-1 - number % len(self.looks)]
+        stale = any(overlap(wanted, has) for has in self.ended[ended:])
+        self._propose(key, wanted, again, seen, stale)
+
+    def _propose(
+        self, key: str, wanted: frozenset[Resource], again: bool, seen: Sequence[str | None], stale: bool
+    ) -> None:
+        call = make_call(self.around.clock, key, tool=PAINT)
         call.rerun_unknown = again
         in_the_way = {
             nonce for nonce, (other, has) in self.held.items() if other != key and overlap(wanted, has)
         }
         copies = [copy.copy(call) for _ in self.worlds]
-        for world, mine in zip(self.worlds, copies, strict=True):
+        for world, mine, known in zip(self.worlds, copies, seen, strict=True):
+            gate, wish = lock(wanted)
+            mine.staged = [(gate, replace(wish, seen=known))]
             answer = self.do(world.ledger.begin(mine))
             if isinstance(answer, Conflicting):
-                assert answer.nonce in in_the_way
+                assert answer.nonce in in_the_way or (stale and not answer.nonce)
                 continue
             if isinstance(answer, Begun):
                 assert not in_the_way, "nobody gets what another one has"
+                assert not stale, "nobody acts on what it saw before another one was at it"
                 assert answer.operation is not None
                 mine.operation = answer.operation
                 mine.id = answer.operation.call_id
@@ -119,7 +145,7 @@ class Locks(RuleBasedStateMachine):
             mine.work = work
             self.do(world.end(mine, state))
         if not (working and state is State.UNKNOWN):
-            self.held.pop(attempt[0].nonce, None)
+            self._let_go(attempt[0].nonce)
 
     @rule(number=st.integers(0, 7), state=st.sampled_from([State.COMMITTED, State.NO_EFFECT, State.UNKNOWN]))
     @precondition(lambda self: self.attempts)
@@ -130,7 +156,7 @@ class Locks(RuleBasedStateMachine):
             if not (found.state.running or found.state is State.UNKNOWN):
                 return
             if self.do(world.settle(found, state)):
-                self.held.pop(found.nonce, None)
+                self._let_go(found.nonce)
 
     @rule(number=st.integers(0, 7))
     @precondition(lambda self: self.attempts)
@@ -138,7 +164,11 @@ class Locks(RuleBasedStateMachine):
         attempt = self.attempts[number % len(self.attempts)]
         for world, mine in zip(self.worlds, attempt, strict=True):
             self.do(world.ledger.unlock(ALICE.tenant, mine.id, mine.nonce))
-        self.held.pop(attempt[0].nonce, None)
+        self._let_go(attempt[0].nonce)
+
+    def _let_go(self, nonce: str) -> None:
+        if nonce in self.held:
+            self.ended.append(self.held.pop(nonce)[1])
 
     @invariant()
     def nobody_has_what_another_one_has(self) -> None:

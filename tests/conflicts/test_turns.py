@@ -168,6 +168,59 @@ async def test_who_waited_looks_again_at_what_it_planned_on(
     assert not house.clashes
 
 
+@requirement("EXE-7", "VAL-4")
+@pytest.mark.parametrize(
+    ("late", "meanwhile"),
+    [
+        (("repaint", {"room": "hall"}), ("paint", {"room": "hall"})),
+        (("repaint", {"room": "hall"}), ("paint_all", {"rooms": ["attic", "hall"]})),
+        (("repaint", {"room": "hall"}), ("gut", {})),
+        (("regut", {}), ("paint", {"room": "hall"})),
+        (("regut", {}), ("gut", {})),
+    ],
+    ids=["part, part", "part, many", "part, whole", "whole, part", "whole, whole"],
+)
+async def test_what_was_changed_after_the_look_at_it_is_looked_at_again(
+    open_gateway: Open,
+    house: House,
+    clock: ManualClock,
+    late: tuple[str, dict[str, Any]],
+    meanwhile: tuple[str, dict[str, Any]],
+) -> None:
+    house.open.set()
+    house.told.clear()
+    async with open_gateway(house, clock=clock) as gateway:
+        second = started(gateway, late[0], "2", BEN, if_match="0", **late[1])
+        await house.looked.get()
+        first = started(gateway, meanwhile[0], "1", **meanwhile[1])
+        await clock.drive(first)
+        assert first.result().status is Status.DONE, "nobody was in its way"
+        house.told.set()
+        await clock.drive(second)
+        assert second.result().code is Code.STALE_STATE
+        assert not gateway._ports.line
+    assert house.looks == 2
+
+
+@requirement("EXE-7")
+async def test_what_was_changed_elsewhere_is_no_reason_to_look_again(
+    open_gateway: Open, house: House, clock: ManualClock
+) -> None:
+    house.open.set()
+    async with open_gateway(house, clock=clock) as gateway:
+        for number, done in enumerate(("paint", "gut", "paint")):
+            given = {"room": "hall"} if done == "paint" else {}
+            await clock.drive(started(gateway, done, f"before-{number}", ANA, **given))
+        house.told.clear()
+        second = started(gateway, "repaint", "2", BEN, room="hall", if_match="3")
+        await house.looked.get()
+        await clock.drive(started(gateway, "paint", "1", room="attic"))
+        house.told.set()
+        await clock.drive(second)
+        assert second.result().status is Status.DONE
+    assert house.looks == 1
+
+
 @requirement("EXE-7", "IDM-3")
 async def test_a_duplicate_still_waits_for_its_own_operation(
     open_gateway: Open, house: House, clock: ManualClock

@@ -3,7 +3,8 @@
 The last gate. Claim, grants, rates and intent become durable in one transaction
 before anything runs, and exactly one of any number of duplicates gets past here.
 Policy is asked once more if it changed on the way, or what the caller has seen did (LIF-6).
-Whoever changes the same is waited for while there is time (EXE-7).
+Whoever changes the same is waited for while there is time, and whoever has changed it since
+it was looked at is a reason to look again (EXE-7).
 """
 
 from holdfast import settlement
@@ -13,10 +14,10 @@ from holdfast.model.call import Call
 from holdfast.model.errors import Code
 from holdfast.model.holders import holders
 from holdfast.model.keys import upstream_key
-from holdfast.model.locks import Locks, Resource
+from holdfast.model.locks import Locks, locked
 from holdfast.model.messages import CHANGING, ENDED
 from holdfast.model.operation import Operation
-from holdfast.model.stage import Lock, Locked, PolicyVersion, SeenLabels
+from holdfast.model.stage import Lock, PolicyVersion, SeenLabels
 from holdfast.model.verdict import PASS, Pass, Refusal, Verdict, Waited
 from holdfast.model.vocabulary import State
 from holdfast.ports import Begun, Conflicting, Denied, Outdated, Ports, Relabelled, Revoked
@@ -100,8 +101,8 @@ def _stage_lock(call: Call, locks: Locks, ports: Ports) -> Lock | None:
     found = locks.of(call.arguments)
     if not found:
         return None
-    resources = tuple(sorted(_locked(call, one, ports) for one in found))
-    lock = Lock(resources, call.proposal.part_of)
+    resources = locked(ports.secrets, call.principal.tenant, found)
+    lock = Lock(resources, call.proposal.part_of, call.changed)
     call.stage("claim", lock)
     return lock
 
@@ -112,11 +113,6 @@ def _is_behind(call: Call, lock: Lock, ports: Ports) -> bool:
     But what is a part of another call must not wait for those who wait for that.
     """
     return not lock.within and ports.line.has_before(call.nonce, call.principal.tenant, lock)
-
-
-def _locked(call: Call, one: Resource, ports: Ports) -> Locked:
-    name = f"lock\0{one.kind}\0{one.id}".encode()
-    return Locked(one.kind, ports.secrets.commitment(call.principal.tenant, name), whole=not one.id)
 
 
 async def _waited(call: Call, met: Conflicting, ports: Ports) -> Refusal:
@@ -150,7 +146,7 @@ async def _until_free(call: Call, met: Conflicting, ports: Ports) -> Refusal:
     holder, first = await ports.ledger.find_call(call.principal.tenant, met.call_id), True
     while (left := _left(call, ports)) > 0 and not call.cancelled:
         if holder is None or holder.nonce != met.nonce or not _is_at_it(holder):
-            if first:  # else its end let go of it
+            if first and met.call_id:  # else its end let go of it
                 await _let_go(holder, met, call, ports)
             return Waited(met.code, met.message)
         if not holder.state.running:  # nobody tells when that is over

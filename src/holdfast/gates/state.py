@@ -14,8 +14,9 @@ from holdfast.model.call import Call
 from holdfast.model.errors import Code
 from holdfast.model.expression import ExpressionError
 from holdfast.model.fields import FieldError
+from holdfast.model.locks import Locks, locked
 from holdfast.model.observation import Status
-from holdfast.model.stage import WorkIn
+from holdfast.model.stage import Lock, WorkIn
 from holdfast.model.tool import InSession, State, broken
 from holdfast.model.upstream_session import UpstreamSession, Why, refused
 from holdfast.model.verdict import PASS, Pass, Refusal, Verdict
@@ -29,6 +30,8 @@ async def state(call: Call, ports: Ports) -> Verdict:
         return refusal
     if tool.state is None and not tool.situation and proposal.if_match is proposal.plan_token is None:
         return PASS
+    if tool.locks is not None and call.ref is not None and not call.previewing:
+        call.changed = await _changed(call, tool.locks, ports)
     verdict = await _situation(call, ports) if call.tool.situation else PASS
     if isinstance(verdict, Pass):
         verdict = await _target(call, ports)
@@ -37,6 +40,13 @@ async def state(call: Call, ports: Ports) -> Verdict:
     if isinstance(verdict, Refusal) and verdict.data is not None:
         call.shows = _shown(call, ports)
     return verdict
+
+
+async def _changed(call: Call, locks: Locks, ports: Ports) -> str:
+    """Before the look: if anybody changes it after that, the claim finds another one's name there; EXE-7."""
+    tenant = call.principal.tenant
+    resources = locked(ports.secrets, tenant, locks.of(call.arguments))
+    return await ports.ledger.changed(tenant, Lock(resources, call.proposal.part_of))
 
 
 async def _session(call: Call, part: InSession, ports: Ports) -> Refusal | None:

@@ -192,6 +192,7 @@ class Call:
     named: OperationRef | None = None  # the last answer of `ref`
     commitment: str | None = None  # arguments
     before: Any = None  # state: the target as it was read, where the contract says how
+    changed: str | None = None  # state: who had changed it last before it was read, where that is known
     labels: frozenset[str] | None = None  # policy: what its session has seen; None where nobody asked
     grant: dict[str, Any] | None = None  # approval: the rule or plan that covers it
     retries: int | None = None  # limits: no more than a budget has left; None: as the contract says

@@ -6,11 +6,12 @@ no id is known is not locked: all of its calls would stand in line for nothing. 
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from holdfast.model.contract import Contract
 from holdfast.model.resources import ANYTHING, KIND, MARK, named, plain_kind
+from holdfast.model.stage import Locked
 from holdfast.model.vocabulary import Operation
 
 WHOLE = "*"
@@ -25,6 +26,10 @@ class Resource(NamedTuple):
 
     kind: str
     id: str = ""
+
+
+class Committing(Protocol):
+    def commitment(self, tenant: str, data: bytes) -> str: ...
 
 
 class Locks(NamedTuple):
@@ -43,6 +48,16 @@ class Locks(NamedTuple):
         named_kinds = {one.kind for one in found}
         found.update(Resource(kind) for kind in self.whole if kind not in named_kinds)
         return tuple(sorted(_reduced(found)))
+
+
+def locked(secrets: Committing, tenant: str, resources: Iterable[Resource]) -> tuple[Locked, ...]:
+    """As the store knows them, in one order whoever asks."""
+    return tuple(sorted(_locked(secrets, tenant, one) for one in resources))
+
+
+def _locked(secrets: Committing, tenant: str, one: Resource) -> Locked:
+    name = f"lock\0{one.kind}\0{one.id}".encode()
+    return Locked(one.kind, secrets.commitment(tenant, name), whole=not one.id)
 
 
 def locks(contract: Contract) -> Locks | None:

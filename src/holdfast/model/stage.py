@@ -84,6 +84,8 @@ class Lock:
     resources: tuple[Locked, ...]
     within: str = ""
     """The call that this one is a part of: what that one has is not in its way."""
+    seen: str | None = None
+    """Who had changed any of it last, as the store tells, when the target was looked at; None: it was not."""
 
 
 @dataclass(frozen=True, slots=True)

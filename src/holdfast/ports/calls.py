@@ -12,6 +12,7 @@ from holdfast.model.errors import Code
 from holdfast.model.limits import Account, Amount
 from holdfast.model.observation import Observation
 from holdfast.model.operation import Operation, OperationRef
+from holdfast.model.stage import Lock
 from holdfast.model.tool import Tool
 from holdfast.model.vocabulary import State, ToolStatus
 
@@ -215,6 +216,10 @@ class Ledger(Protocol):
 
     async def wait(self, operation: Operation, seconds: float) -> Operation:
         """The operation once it is no longer running, or as it is when time is up."""
+        ...
+
+    async def changed(self, tenant: str, lock: Lock) -> str:
+        """Who has changed any of this last; another answer each time somebody has."""
         ...
 
     async def unlock(self, tenant: str, call_id: str, nonce: str) -> None:

@@ -50,5 +50,6 @@ LEFT_OUT = (
     "console_session",
     "chain_slot",
     "effect_lock",
+    "effect_past",
 )
 """Made again from the records, found again, or nobody's any more when a backup is put back."""

@@ -205,6 +205,9 @@ class MemoryLedger:
         self._watch.wake(operation.ref)
         return True
 
+    async def changed(self, tenant: str, lock: Lock) -> str:
+        return locks.changed(self._shelf.locks, tenant, lock)
+
     async def unlock(self, tenant: str, call_id: str, nonce: str) -> None:
         locks.release(self._shelf.locks, tenant, call_id, nonce)
 

@@ -1,5 +1,6 @@
 """Is anybody changing the same? As on disk: taken with the claim, all or none; EXE-7."""
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from holdfast.model.stage import Lock, Locked
@@ -16,30 +17,50 @@ class Holder(NamedTuple):
     nonce: str
 
 
-Held = dict[tuple[str, str], Holder]
-"""By tenant and name."""
+@dataclass(slots=True)
+class Held:
+    """By tenant and name."""
+
+    now: dict[tuple[str, str], Holder] = field(default_factory=dict)
+    past: dict[tuple[str, str], Holder] = field(default_factory=dict)
+    """Who let go of each last, in the order in which they did."""
 
 
 def refusal(held: Held, gate: str, stage: Lock, tenant: str, again: str | None) -> Conflicting | None:
     """`again`: the operation that is claimed anew, whose locks are its own."""
-    for (owner, name), holder in held.items():
+    for (owner, name), holder in held.now.items():
         ours = holder.call_id in (again, stage.within or None)
         if owner == tenant and not ours and _meets(stage, name, holder):
             return conflicting(gate, holder.call_id, holder.nonce)
+    if stage.seen is not None and changed(held, tenant, stage) != stage.seen:
+        return conflicting(gate, "", "")
     return None
 
 
+def changed(held: Held, tenant: str, lock: Lock) -> str:
+    """All who have changed any of it, which no list on disk could hold."""
+    found = [
+        holder.nonce
+        for (owner, name), holder in held.past.items()
+        if owner == tenant and _meets(lock, name, holder)
+    ]
+    return " ".join(found)
+
+
 def take(held: Held, stage: Lock, tenant: str, call_id: str, nonce: str) -> None:
-    for name in [name for name, holder in held.items() if name[0] == tenant and holder.call_id == call_id]:
-        del held[name]
+    for name, holder in list(held.now.items()):
+        if name[0] == tenant and holder.call_id == call_id:
+            del held.now[name]
     for one in stage.resources:
-        held.setdefault((tenant, one.name), Holder(one.kind, one.whole, call_id, nonce))
+        held.now.setdefault((tenant, one.name), Holder(one.kind, one.whole, call_id, nonce))
 
 
 def release(held: Held, tenant: str, call_id: str, nonce: str) -> None:
-    for name, holder in list(held.items()):
+    for name, holder in list(held.now.items()):
         if name[0] == tenant and (holder.call_id, holder.nonce) == (call_id, nonce):
-            del held[name]
+            del held.now[name]
+            held.past.pop(name, None)
+            held.past[name] = holder
 
 
 def _meets(stage: Lock, name: str, holder: Holder) -> bool:

@@ -72,7 +72,7 @@ class Shelf:
     budgets: Budgets = field(default_factory=Budgets)
     rules: dict[tuple[str, str], Rule] = field(default_factory=dict)
     plans: dict[tuple[str, str], Plan] = field(default_factory=dict)
-    locks: Held = field(default_factory=dict)
+    locks: Held = field(default_factory=Held)
     halts: dict[str, tuple[str, str]] = field(default_factory=dict)
     cancels: dict[tuple[str, str], float] = field(default_factory=dict)
     access: Given = field(default_factory=Given)

@@ -49,12 +49,13 @@ class PostgresWriter:
 
     @property
     def idle(self) -> bool:
-        """Nothing is being written."""
-        return not self._working
+        """Nothing is being written, or waits to be."""
+        return not self._working and not self._waiting
 
     async def close(self) -> None:
         """Everything submitted so far is still written and answered."""
-        while self._working:
+        while not self.idle:
+            self._gathered()
             await asyncio.wait(self._working)
         self._closed = True
         for lane in self._lanes:
@@ -87,14 +88,17 @@ class PostgresWriter:
         """
         if self._sent or not self._free or not self._waiting:
             return
-        if self._waiting[0].part is None or len(self._waiting) >= len(self._working):
+        at_work = len(self._lanes) - len(self._free)
+        if self._waiting[0].part is None or len(self._waiting) >= at_work:
             self._start()
         elif self._gathering is None:
             self._gathering = asyncio.get_running_loop().call_later(GATHER_S, self._gathered)
 
     def _gathered(self) -> None:
         """The lanes at work may be held up: nobody waits for them who can have another."""
-        self._gathering = None
+        if self._gathering is not None:
+            self._gathering.cancel()
+            self._gathering = None
         if self._waiting and self._free and not self._sent:
             self._start()
 

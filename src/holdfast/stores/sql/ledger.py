@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from holdfast.model import defaults
 from holdfast.model.attendance import Attendance
@@ -17,7 +18,7 @@ from holdfast.model.limits import Account, Amount
 from holdfast.model.observation import Observation
 from holdfast.model.operation import Operation, OperationRef
 from holdfast.model.sequel import Sequel, SessionMoved
-from holdfast.model.stage import RESTS_ON, approval_of
+from holdfast.model.stage import RESTS_ON, Lock, approval_of
 from holdfast.model.vocabulary import KeySource, State
 from holdfast.ports import Begun, Clock, Denied, Secrets, Settlement, Taken
 from holdfast.records.body import act_body, intent_body, kind_of_unrun, outcome_body, settle_body
@@ -274,8 +275,12 @@ class SqlLedger:
         self._watch.wake(end.ref)
         return ours
 
+    async def changed(self, tenant: str, lock: Lock) -> str:
+        return await locks.changed(partial(self._reader.all, tenant), tenant, lock)
+
     async def unlock(self, tenant: str, call_id: str, nonce: str) -> None:
-        await self._writer.submit(tenant, False, locks.release, tenant, call_id, nonce)
+        now = self._clock.now()
+        await self._writer.submit(tenant, False, locks.release, tenant, call_id, nonce, now)
 
     async def attend(self, operation: Operation) -> bool:
         """Not durable: what a power cut takes back was nobody's, and is nobody's again."""

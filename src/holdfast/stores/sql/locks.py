@@ -3,12 +3,19 @@
 A row stands for one thing, or for all of a kind. Rows of one thing exclude each other by their key alone. Who
 wants a whole kind must not overlook anybody who is just taking a part of it: the two meet at the kind's turn,
 which parts share and a whole has alone.
+
+What was looked at before the claim may have been changed since, by somebody who was done before the claim
+came: whoever lets go of a thing leaves its name there.
 """
+
+from collections.abc import Awaitable, Callable
 
 from holdfast.model.stage import Lock, Locked
 from holdfast.ports import Conflicting
 from holdfast.stores.denial import conflicting
-from holdfast.stores.sql.engine import Transaction
+from holdfast.stores.sql.engine import Row, Transaction, Values
+
+Fetch = Callable[[str, Values], Awaitable[list[Row]]]
 
 _TAKE = """
 INSERT INTO effect_lock (tenant, resource, kind, whole, call_id, nonce, at) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -21,6 +28,22 @@ SELECT call_id, nonce FROM effect_lock WHERE tenant = ? AND kind = ? AND call_id
 _ANY_BY = "SELECT call_id, nonce FROM effect_lock WHERE tenant = ? AND kind = ? AND call_id <> ? LIMIT 1"
 _START_OVER = "DELETE FROM effect_lock WHERE tenant = ? AND call_id = ?"
 _RELEASE = "DELETE FROM effect_lock WHERE tenant = ? AND call_id = ? AND nonce = ?"
+# Two that end at once may get the same place; but who began after a look gets one behind all that were seen.
+_LEAVE_NAME = """
+INSERT INTO effect_past (tenant, resource, kind, whole, nonce, at, place)
+SELECT l.tenant, l.resource, l.kind, l.whole, l.nonce, ?, 1 + coalesce(
+  (SELECT max(p.place) FROM effect_past p WHERE p.tenant = l.tenant AND p.kind = l.kind), 0)
+FROM effect_lock l WHERE l.tenant = ? AND l.call_id = ? AND l.nonce = ?
+ON CONFLICT (tenant, resource) DO UPDATE SET nonce = excluded.nonce, at = excluded.at, place = excluded.place
+"""
+_CHANGED_BY = "SELECT nonce FROM effect_past WHERE tenant = ? AND resource = ?"
+_WHOLE_CHANGED_BY = "SELECT nonce FROM effect_past WHERE tenant = ? AND kind = ? AND whole = 1"
+_ANY_CHANGED_BY = """
+SELECT nonce FROM effect_past WHERE tenant = ? AND kind = ? ORDER BY place DESC, nonce DESC LIMIT 1
+"""
+FORGET = "DELETE FROM effect_past WHERE at <= ?"
+NAME_KEPT_S = 86_400.0
+"""Longer than any call is between its look and its claim."""
 TRIES = 3
 """A lock that was let go between two looks is tried again; who loses that often waits as for any other."""
 
@@ -38,7 +61,31 @@ async def take(
         met = await _take(transaction, one, tenant, call_id, nonce, at)
         if met is not None and (not stage.within or met[0] != stage.within):
             return conflicting(gate, *met)
+    if stage.seen is not None:
+        past = await _past(transaction.all, tenant, stage)
+        if stage.seen not in (past, _held(past, call_id)):  # an earlier attempt of its own is not in its way
+            return conflicting(gate, "", "")
     return None
+
+
+async def changed(fetch: Fetch, tenant: str, lock: Lock) -> str:
+    """The names of those who let go last of what is to be changed, and who is at any part of a whole."""
+    said = await _past(fetch, tenant, lock)
+    for kind, whole in _kinds(lock).items():
+        if whole and (met := await fetch(_ANY_BY, (tenant, kind, lock.within))):
+            said = _held(said, str(met[0][0]))
+    return said
+
+
+def _held(said: str, by: str) -> str:
+    return f"{said} held by {by}"
+
+
+async def _past(fetch: Fetch, tenant: str, lock: Lock) -> str:
+    wanted = [(_ANY_CHANGED_BY if whole else _WHOLE_CHANGED_BY, kind) for kind, whole in _kinds(lock).items()]
+    wanted += [(_CHANGED_BY, one.name) for one in lock.resources if not one.whole]
+    found = [await fetch(statement, (tenant, name)) for statement, name in wanted]
+    return " ".join(str(rows[0][0]) if rows else "-" for rows in found)
 
 
 async def _take(
@@ -58,8 +105,9 @@ async def start_over(transaction: Transaction, tenant: str, call_id: str) -> Non
     await transaction.run(_START_OVER, (tenant, call_id))
 
 
-async def release(transaction: Transaction, tenant: str, call_id: str, nonce: str) -> None:
+async def release(transaction: Transaction, tenant: str, call_id: str, nonce: str, at: float) -> None:
     """An attempt is over; whoever waits for what it changed may have it."""
+    await transaction.run(_LEAVE_NAME, (at, tenant, call_id, nonce))
     await transaction.run(_RELEASE, (tenant, call_id, nonce))
 
 

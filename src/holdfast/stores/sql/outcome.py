@@ -115,7 +115,7 @@ async def finish(transaction: Transaction, end: End, told: Told) -> tuple[bool, 
         await labels.gain(transaction, told.gained)
     taken = await transaction.run(FINISH, end.parameters()) == 1
     if end.locked and not _goes_on(end, told):
-        await locks.release(transaction, end.ref.tenant, end.call_id, end.nonce)
+        await locks.release(transaction, end.ref.tenant, end.call_id, end.nonce, end.at.wall)
     if taken:
         if end.over and end.state is State.UNKNOWN:
             await transaction.run(DISOWN, (*end.ref, end.epoch, end.nonce))
@@ -184,7 +184,7 @@ async def settle(transaction: Transaction, end: End, seen: State, told: Told) ->
     if seen is State.HELD:
         await transaction.run(VOID_QUESTIONS, end.ref)
     else:
-        await locks.release(transaction, end.ref.tenant, end.call_id, end.nonce)
+        await locks.release(transaction, end.ref.tenant, end.call_id, end.nonce, end.at.wall)
     _record(transaction, end, told, "settle")
     return True
 
@@ -197,7 +197,7 @@ async def abandon(transaction: Transaction, ref: OperationRef, nonce: str, at: M
         return False
     await budgets.settle(transaction, ref.tenant, returned[0], Outcome(happened=False), wall)
     await uses.give_back(transaction, ref, nonce)
-    await locks.release(transaction, ref.tenant, returned[0], nonce)
+    await locks.release(transaction, ref.tenant, returned[0], nonce, wall)
     transaction.record(ref.tenant, returned[0], "outcome", wall, body)
     return True
 
@@ -229,6 +229,7 @@ async def forget(transaction: Transaction, at: Moment) -> int:
             there += await transaction.run(FORGET_OTHER_BOOT, (boot, at.wall, FORGET_BATCH))
     await transaction.run("DELETE FROM cancel WHERE at <= ?", (at.wall - CANCEL_KEPT_S,))
     await transaction.run(FORGET_JOBS, (at.wall - JOB_KEPT_S,))
+    await transaction.run(locks.FORGET, (at.wall - locks.NAME_KEPT_S,))
     await budgets.forget(transaction, at.wall)
     return int(here + there)
 
