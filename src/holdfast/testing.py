@@ -20,6 +20,8 @@ from holdfast.ports import Clock, Policy
 from holdfast.stores.memory import MemoryStore
 from holdfast.upstreams.function import FunctionUpstream
 
+_TURNS = 20
+"""Of the event loop, in which everything that is ready to run does."""
 _OUTSIDE_S = 0.001
 """How long real things are left alone before they are looked at again."""
 
@@ -73,10 +75,14 @@ class ManualClock:
 
     async def quiet(self) -> None:
         """Until everybody waits for time, for somebody else, or for the test."""
-        await settle_loop()
-        while any(busy() for busy in self._outside):
-            await asyncio.sleep(_OUTSIDE_S)
-            await settle_loop()
+        calm = 0
+        while calm < _TURNS:
+            if any(busy() for busy in self._outside):
+                calm = 0  # what comes from there sets others going
+                await asyncio.sleep(_OUTSIDE_S)
+            else:
+                calm += 1
+                await asyncio.sleep(0)
 
     async def advance(self, seconds: float) -> None:
         """Let `seconds` pass, waking sleepers in order and letting them run."""
@@ -119,7 +125,7 @@ class ManualClock:
         return alarm
 
 
-async def settle_loop(turns: int = 20) -> None:
+async def settle_loop(turns: int = _TURNS) -> None:
     """Give everything that is ready to run a chance to do so."""
     for _ in range(turns):
         await asyncio.sleep(0)

@@ -11,7 +11,7 @@ from holdfast.stores.postgres.connection import LOST, Connection, connect, descr
 from holdfast.stores.postgres.dialect import said
 from holdfast.stores.postgres.migrate import shipped
 
-SHAPES = {7: 4, 8: 7, 9: 8, 10: 9, 11: 10, 12: 11}
+SHAPES = {7: 4, 8: 7, 9: 8, 10: 9, 11: 10, 12: 11, 13: 12}
 """From which of the steps here on the tables are those that SQLite's step of that number makes."""
 SCHEMA = "holdfast"
 BATCH = 500
