@@ -146,7 +146,7 @@ async def _until_free(call: Call, met: Conflicting, ports: Ports) -> Refusal:
     holder, first = await ports.ledger.find_call(call.principal.tenant, met.call_id), True
     while (left := _left(call, ports)) > 0 and not call.cancelled:
         if holder is None or holder.nonce != met.nonce or not _is_at_it(holder):
-            if first and met.call_id:  # else its end let go of it
+            if first and met.call_id:  # else its end let go of it, or it was gone before
                 await _let_go(holder, met, call, ports)
             return Waited(met.code, met.message)
         if not holder.state.running:  # nobody tells when that is over

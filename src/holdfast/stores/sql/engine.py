@@ -14,6 +14,8 @@ from holdfast.stores.recent import Recent
 
 Row = tuple[Any, ...]
 Values = Sequence[object]
+Fetch = Callable[[str, Values], Awaitable[list[Row]]]
+"""Reads rows, in a transaction or beside it."""
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")

@@ -8,14 +8,10 @@ What was looked at before the claim may have been changed since, by somebody who
 came: whoever lets go of a thing leaves its name there.
 """
 
-from collections.abc import Awaitable, Callable
-
 from holdfast.model.stage import Lock, Locked
 from holdfast.ports import Conflicting
 from holdfast.stores.denial import conflicting
-from holdfast.stores.sql.engine import Row, Transaction, Values
-
-Fetch = Callable[[str, Values], Awaitable[list[Row]]]
+from holdfast.stores.sql.engine import Fetch, Transaction
 
 _TAKE = """
 INSERT INTO effect_lock (tenant, resource, kind, whole, call_id, nonce, at) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -70,15 +66,15 @@ async def take(
 
 async def changed(fetch: Fetch, tenant: str, lock: Lock) -> str:
     """The names of those who let go last of what is to be changed, and who is at any part of a whole."""
-    said = await _past(fetch, tenant, lock)
+    past, holders = await _past(fetch, tenant, lock), set[str]()
     for kind, whole in _kinds(lock).items():
-        if whole and (met := await fetch(_ANY_BY, (tenant, kind, lock.within))):
-            said = _held(said, str(met[0][0]))
-    return said
+        if whole:
+            holders.update([str(by) for by, _ in await fetch(_ANY_BY, (tenant, kind, lock.within))])
+    return _held(past, *sorted(holders)) if holders else past
 
 
-def _held(said: str, by: str) -> str:
-    return f"{said} held by {by}"
+def _held(past: str, *by: str) -> str:
+    return f"{past} held by {' '.join(by)}"
 
 
 async def _past(fetch: Fetch, tenant: str, lock: Lock) -> str:

@@ -16,7 +16,7 @@ from holdfast.records.body import act_body
 from holdfast.records.chain import GENESIS, Record, record_hash
 from holdfast.records.merkle import EMPTY, Frontier, Nodes, leaf_hash, leaf_hashes
 from holdfast.stores.halted import EVERYWHERE
-from holdfast.stores.sql.engine import Row, Spools, Transaction, Values
+from holdfast.stores.sql.engine import Fetch, Row, Spools, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -70,9 +70,6 @@ _OLDEST = (
 )
 _PRUNE = "DELETE FROM record WHERE tenant = ? AND writer = ? AND seq = ?"
 _PRUNED_TO = "INSERT INTO tree_pruned VALUES (?, ?) ON CONFLICT (tenant) DO UPDATE SET leaf = excluded.leaf"
-
-
-Fetch = Callable[[str, Values], Awaitable[list[Row]]]
 
 
 class Tree:
