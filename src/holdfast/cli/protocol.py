@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from holdfast.cli.heads import Head, Heads
 from holdfast.cli.joined import Joined
+from holdfast.cli.linger import Linger
 from holdfast.cli.turn import Turn
-from holdfast.servers.offers import LEAVING, PATHS, WHOLE, Leaving, Whole
+from holdfast.servers.offers import FIELDS, LEAVING, PATHS, WHOLE, Leaving, Whole
 
 if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
@@ -41,8 +43,12 @@ def _is_readable(transport: asyncio.Transport) -> bool:
 
 
 class Protocol(HttpToolsProtocol):
-    def __init__(self, *given: Any, **named: Any) -> None:
+    def __init__(
+        self, *given: Any, linger: Linger | None = None, heads: Heads | None = None, **named: Any
+    ) -> None:
+        """`linger` and `heads` are shared by all connections."""
         super().__init__(*given, **named)
+        self.linger, self._heads = linger or Linger(), heads or Heads()
         self._takes_turns = (
             not self.access_log
             and not self.root_path
@@ -55,7 +61,8 @@ class Protocol(HttpToolsProtocol):
         self._turn: Turn | None = None
         self._offered: dict[str, Leaving | Whole] = {LEAVING: self._tell, WHOLE: self._whole}
         self._over = self._odd = self._coming = self._last = False
-        self._body = b""
+        self._between = True  # the parser has had whole requests only
+        self._data = self._body = b""
         self._idle = False
         self._since = 0.0
         self._defaults: tuple[Any, bytes] = (None, b"")
@@ -99,6 +106,14 @@ class Protocol(HttpToolsProtocol):
     # --- a request --------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
+        if self._between:
+            found = self._heads.find(data)
+            if found is not None and self._can_turn():
+                self._known(*found)
+                return
+            self._data = data
+        else:
+            self._data = b""
         super().data_received(data)
         if self._coming:  # its end is not here yet
             self._coming = False
@@ -108,13 +123,36 @@ class Protocol(HttpToolsProtocol):
                 if body:
                     super().on_body(body)
 
-    def on_message_begin(self) -> None:
-        self.url = b""
-        self.expect_100_continue = self._odd = False
-        self.headers = []
+    def _can_turn(self) -> bool:
+        """The request before this one is answered, and more may follow."""
+        before: Any = self.cycle
+        return (
+            self._takes_turns
+            and not self._last
+            and (before is None or before.response_complete)
+            and not self.transport.is_closing()
+        )
+
+    def _known(self, head: Head, body: bytes) -> None:
+        """A request whose head was parsed before."""
+        self._unset_keepalive_if_required()
+        self.url, self.headers = head.url, head.headers.copy()
+        scope = self._new_scope()
+        scope[FIELDS] = head.fields
+        self._take_turn(body, keep_alive=True)
+
+    def _new_scope(self) -> dict[str, Any]:
         scope = self._blank.copy()
         scope["headers"], scope["state"] = self.headers, self.app_state.copy()
         self.scope = scope  # type: ignore[assignment]
+        return scope
+
+    def on_message_begin(self) -> None:
+        self._between = False
+        self.url = b""
+        self.expect_100_continue = self._odd = False
+        self.headers = []
+        self._new_scope()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
@@ -146,19 +184,26 @@ class Protocol(HttpToolsProtocol):
             super().on_body(body)
 
     def on_message_complete(self) -> None:
+        self._between = True
         if not self._coming:
             super().on_message_complete()
             return
         self._coming = False
         body, self._body = self._body, b""
+        keep = not self._last and self.parser.should_keep_alive()
+        if keep and self._data:
+            self._heads.learn(self._data, self.url, self.headers, body)
+        self._take_turn(body, keep_alive=keep)
+
+    def _take_turn(self, body: bytes, *, keep_alive: bool) -> None:
         scope: Any = self.scope
         scope["method"], scope["query_string"] = "POST", b""
         scope["path"], scope["raw_path"] = _PLAIN[self.url], self.url
         scope["extensions"] = self._offered
-        keep = not self._last and self.parser.should_keep_alive()
-        turn = self.cycle = self._turn = Turn(self, scope, body, keep)
+        turn = self.cycle = self._turn = Turn(self, scope, body, keep_alive)
         turn.task = self.loop.create_task(turn.run(self._inner))
         self.tasks.add(turn.task)
+        self.linger.asked()
 
     def _start_asgi_task(self, cycle: "RequestResponseCycle", app: Any) -> None:
         if cycle.scope["method"] != "HEAD":  # whose length says nothing of what comes
@@ -188,6 +233,7 @@ class Protocol(HttpToolsProtocol):
         if turn.listening is not None:
             turn.listening.set()
         self.on_response_complete()
+        self.linger.answered()
         return True
 
     def _always(self) -> bytes:

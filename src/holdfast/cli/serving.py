@@ -14,14 +14,17 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import uvicorn
 
 from holdfast.cli import garbage
 from holdfast.cli.accepting import OneByOne
 from holdfast.cli.exits import Exit
+from holdfast.cli.heads import Heads
 from holdfast.cli.invoked import command
+from holdfast.cli.linger import Linger
 from holdfast.cli.links import Links, on_end
 from holdfast.cli.patience import Patience
 from holdfast.cli.protocol import Protocol
@@ -117,7 +120,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http=Protocol,
+                http=cast(Any, partial(Protocol, linger=Linger(), heads=Heads())),  # for every connection
                 ws="none",
                 log_config=None,
                 access_log=False,

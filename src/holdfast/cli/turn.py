@@ -48,6 +48,7 @@ class Turn(RequestResponseCycle):
             if self.task is not None:
                 self._protocol.tasks.discard(self.task)
                 self.task = None
+            self._protocol.linger.over()
 
     async def receive(self) -> Any:
         if not self._read:

@@ -21,6 +21,7 @@ from holdfast.identity.standing import Standing
 from holdfast.model.call import Principal
 from holdfast.servers.answers import TransportError
 from holdfast.servers.guard import refuse_strangers, response_to
+from holdfast.servers.offers import FIELDS
 from holdfast.servers.visit import body_limits
 
 CREDENTIALS = {name: name.encode() for name in (USER, AGENT, "authorization")}
@@ -76,12 +77,14 @@ class Front(Starlette):
 
     async def _short(self, way: Way, scope: Scope, receive: Receive, send: Send) -> Receive | None:
         """Nothing where the request was answered, else how the general way hears of it."""
-        headers = dict(scope["headers"])
-        declared = headers.get(b"content-length", b"0")
-        if len(headers) != len(scope["headers"]) or len(declared) > 9 or not declared.isdigit():
-            return receive
-        if int(declared) > self._most:  # nothing is read that says it is too large
-            return receive
+        headers: Headers | None = scope.get(FIELDS)
+        if headers is None:
+            headers = dict(scope["headers"])
+            declared = headers.get(b"content-length", b"0")
+            if len(headers) != len(scope["headers"]) or len(declared) > 9 or not declared.isdigit():
+                return receive
+            if int(declared) > self._most:  # nothing is read that says it is too large
+                return receive
         principal = self._lets_in(scope, headers)
         if principal is None:
             return receive

@@ -7,8 +7,10 @@ import zlib
 import pytest
 
 from holdfast.upstreams.http.errors import Broken
+from tests.requirements import requirement
 from tests.upstreams.http.raw import JSON_HEAD, Visitor, facing, read
 
+ANSWER = JSON_HEAD + b"content-length: 2\r\n\r\n{}"
 BODY = b'{"found":"' + b"x" * 300 + b'"}'
 CHUNKED = b"transfer-encoding: chunked\r\n\r\n"
 WHOLE = {
@@ -197,3 +199,52 @@ async def test_few_bytes_that_unfold_into_many_come_in_pieces() -> None:
         sizes = [len(chunk) async for chunk in (await client.post()).chunks()]
     assert sum(sizes) == 50_000_000
     assert max(sizes) <= 256 * 1024
+
+
+@requirement("AUT-6")
+async def test_answers_under_the_same_head_are_each_their_own() -> None:
+    bodies = [b'{"n": 1}', b'{"n": 2}', b"\r\n\r\n\r\n\r\n", b'{"n": 4}', b'{"n": 12}']
+
+    async def serve(visitor: Visitor) -> None:
+        for body in bodies:
+            await visitor.asked()
+            await visitor.answer(body)
+
+    async with facing(serve) as (client, raw):
+        said = [await client.post() for _ in bodies]
+        assert [one.whole for one in said] == bodies
+        assert {one.content_type for one in said} == {"application/json"}
+        assert len(raw.visitors) == 1
+
+
+@requirement("AUT-6")
+@pytest.mark.parametrize(
+    "second",
+    [ANSWER + b"{}", ANSWER + ANSWER, ANSWER + b"\0", ANSWER[:-1] + b"]x"],
+    ids=["more body", "two answers", "a zero byte", "one byte too many"],
+)
+async def test_a_known_head_with_more_behind_it_ends_the_connection(second: bytes) -> None:
+    async def serve(visitor: Visitor) -> None:
+        for said in (ANSWER, second) if visitor.number == 0 else (ANSWER,):
+            await visitor.asked()
+            await visitor.say(said)
+        await visitor.gone()
+
+    async with facing(serve) as (client, raw):
+        for _ in range(3):
+            assert (await client.post()).status == 200
+        assert len(raw.visitors) == 2
+
+
+@pytest.mark.parametrize("cut", range(1, len(ANSWER)))
+async def test_a_known_head_in_pieces_is_waited_for(cut: int) -> None:
+    async def serve(visitor: Visitor) -> None:
+        for parts in ((ANSWER,), (ANSWER[:cut], ANSWER[cut:]), (ANSWER,)):
+            await visitor.asked()
+            for part in parts:
+                await visitor.say(part)
+
+    async with facing(serve) as (client, raw):
+        for _ in range(3):
+            assert (await client.post()).whole == b"{}"
+        assert len(raw.visitors) == 1

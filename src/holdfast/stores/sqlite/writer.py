@@ -10,6 +10,7 @@ import asyncio
 import logging
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
@@ -39,6 +40,10 @@ CHECKPOINT_PAGES = 4000
 """About 16 MB of log before it is folded back: often enough to stay small, seldom enough to be cheap."""
 BATCH_PAGES, JOB_PAGES = 4, 2
 """About what a batch and each of its jobs add to the log."""
+QUICK_S = 0.001
+"""A disk that syncs sooner keeps others waiting no longer than a call or two do."""
+ALONE_BEFORE = 4
+"""So many jobs in a row came alone before one is taken to be: others may be about to join it."""
 FOLD: Final = "fold"
 
 T = TypeVar("T")
@@ -75,7 +80,8 @@ class SqliteWriter:
     Python statements that alternate between two threads cost more than they do: each gives up the
     interpreter lock and waits to get it back. So the thread gets one thing to do per batch. A whole batch
     goes there only when another process has the database, or when it is one job that takes long. A commit
-    that need not survive a power cut only writes to the log, which is sooner done than handed over.
+    that need not survive a power cut only writes to the log, which is sooner done than handed over; so is
+    that of one job alone, where the disk has been quick.
     """
 
     in_order: Final = True
@@ -107,10 +113,12 @@ class SqliteWriter:
         self._due = False  # a turn is on its way
         self._seen = 0  # how many waited at the last turn
         self._patience = 0  # for how many turns a growing batch is still waited for
+        self._alone = 0  # how many batches in a row were of one job
         self._idle = asyncio.Event()
         self._synchronous = ""
         self._unfolded = 0  # pages in the log, about
         self._folded = True  # nothing was written since: the next commit syncs the log's beginning
+        self._slow_s = QUICK_S  # what a durable commit took lately, at the worst
         self._closed = True
 
     def open(self) -> None:
@@ -211,6 +219,7 @@ class SqliteWriter:
     def _write_next(self) -> None:
         batch = self._next_batch()
         self._patience = GATHERING if len(batch) > 1 else 0
+        self._alone = 0 if len(batch) > 1 else self._alone + 1
         if batch[0].long:
             self._work.put(batch)
             return
@@ -219,12 +228,18 @@ class SqliteWriter:
         except _Locked:
             self._work.put(batch)
             return
-        if isinstance(written, _Written) and (written.durable or self._folded):
+        if isinstance(written, _Written) and self._waits(written):
             self._work.put(written)
             return
         answers = self._commit(written) if isinstance(written, _Written) else written
         self._end_turn()
         self._answer(answers)
+
+    def _waits(self, written: _Written) -> bool:
+        """Whether its commit waits for the disk for longer than handing it over takes."""
+        if self._folded:
+            return True
+        return written.durable and (self._alone <= ALONE_BEFORE or self._slow_s >= QUICK_S)
 
     def _end_turn(self) -> None:
         if self._turnstile is not None:
@@ -313,6 +328,7 @@ class SqliteWriter:
         return _Written(batch, answers, durable, mark, transaction.pending)
 
     def _commit(self, written: _Written) -> list[Answer]:
+        began = time.perf_counter()
         try:
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
@@ -323,6 +339,8 @@ class SqliteWriter:
             failed = AmbiguousCommit(f"the store may not have taken the write: {error}")
             return all_failed(written.batch, failed)
         self.recent.add(written.records)
+        if written.durable and not self._folded:
+            self._slow_s = max(time.perf_counter() - began, 0.9 * self._slow_s)
         self._folded = False
         self._unfolded += BATCH_PAGES + JOB_PAGES * len(written.batch)
         return written.answers

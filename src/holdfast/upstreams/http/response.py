@@ -22,18 +22,18 @@ class Response:
     __slots__ = (
         "_connection",
         "_error",
-        "_fields",
         "_held",
         "_parts",
         "_reader",
         "content_type",
         "ended",
+        "fields",
         "plain",
         "status",
     )
 
     def __init__(self, connection: "Connection", status: int, fields: dict[bytes, bytes]) -> None:
-        self._connection, self.status, self._fields = connection, status, fields
+        self._connection, self.status, self.fields = connection, status, fields
         self._parts: list[bytes] = []
         self._held = 0
         self._error: Broken | None = None
@@ -46,7 +46,7 @@ class Response:
 
     def header(self, name: str) -> str | None:
         """The value of the first header of this name, which is in lower case."""
-        value = self._fields.get(name.encode())
+        value = self.fields.get(name.encode())
         return None if value is None else value.decode("utf-8", "surrogateescape")
 
     @property
