@@ -40,10 +40,12 @@ CHECKPOINT_PAGES = 4000
 """About 16 MB of log before it is folded back: often enough to stay small, seldom enough to be cheap."""
 BATCH_PAGES, JOB_PAGES = 4, 2
 """About what a batch and each of its jobs add to the log."""
-QUICK_S = 0.001
-"""A disk that syncs sooner keeps others waiting no longer than a call or two do."""
-ALONE_BEFORE = 4
-"""So many jobs in a row came alone before one is taken to be: others may be about to join it."""
+QUICK_S = 0.003
+"""No longer than this may a commit keep the event loop waiting."""
+IDLE_S = 0.0001
+"""A turn of the loop that took no longer had nothing else to do."""
+MANY = 6
+"""So many that wait for one commit outweigh whoever else is kept waiting by it."""
 FOLD: Final = "fold"
 
 T = TypeVar("T")
@@ -75,13 +77,13 @@ class _Written(NamedTuple):
 
 
 class SqliteWriter:
-    """Jobs run on the event loop; the commit that waits for the disk runs in a thread.
+    """Jobs run on the event loop; a commit that waits for the disk runs in a thread where others would wait.
 
     Python statements that alternate between two threads cost more than they do: each gives up the
     interpreter lock and waits to get it back. So the thread gets one thing to do per batch. A whole batch
     goes there only when another process has the database, or when it is one job that takes long. A commit
     that need not survive a power cut only writes to the log, which is sooner done than handed over; so is
-    that of one job alone, where the disk has been quick.
+    any other where the disk has been quick and the loop has nothing better to do.
     """
 
     in_order: Final = True
@@ -113,7 +115,8 @@ class SqliteWriter:
         self._due = False  # a turn is on its way
         self._seen = 0  # how many waited at the last turn
         self._patience = 0  # for how many turns a growing batch is still waited for
-        self._alone = 0  # how many batches in a row were of one job
+        self._due_at = 0.0  # when that was said
+        self._unbusied = False  # the loop had nothing else to do
         self._idle = asyncio.Event()
         self._synchronous = ""
         self._unfolded = 0  # pages in the log, about
@@ -196,6 +199,7 @@ class SqliteWriter:
         """After whatever else is ready now: those callers' jobs can share the commit."""
         if not self._due and not self._busy:
             self._due = True
+            self._due_at = time.perf_counter()
             self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
@@ -203,8 +207,10 @@ class SqliteWriter:
         if self._patience and self._seen < waiting < BATCH:
             self._seen = waiting
             self._patience -= 1
+            self._due_at = time.perf_counter()
             self._loop.call_soon(self._turn)
             return
+        self._unbusied = time.perf_counter() - self._due_at < IDLE_S
         self._due = False
         self._seen = 0
         if not waiting:
@@ -219,7 +225,6 @@ class SqliteWriter:
     def _write_next(self) -> None:
         batch = self._next_batch()
         self._patience = GATHERING if len(batch) > 1 else 0
-        self._alone = 0 if len(batch) > 1 else self._alone + 1
         if batch[0].long:
             self._work.put(batch)
             return
@@ -236,10 +241,11 @@ class SqliteWriter:
         self._answer(answers)
 
     def _waits(self, written: _Written) -> bool:
-        """Whether its commit waits for the disk for longer than handing it over takes."""
+        """Whether somebody would be kept from better things by its commit."""
         if self._folded:
             return True
-        return written.durable and (self._alone <= ALONE_BEFORE or self._slow_s >= QUICK_S)
+        welcome = self._unbusied or len(written.batch) >= MANY
+        return written.durable and (not welcome or self._slow_s >= QUICK_S)
 
     def _end_turn(self) -> None:
         if self._turnstile is not None:
