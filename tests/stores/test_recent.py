@@ -64,3 +64,14 @@ def test_only_so_many_are_kept() -> None:
     recent.add(records)
     assert recent.after(START, 9) is None
     assert recent.after(mark(records[4]), MOST + 5) == records[5:]
+
+
+@requirement("AUD-1")
+def test_somebody_is_called_once_for_every_many() -> None:
+    recent, records, called = Recent("w", many=3), written(Chain("w"), 8), list[int]()
+    recent.full = lambda: called.append(1)
+    for record in records:
+        recent.add([record])
+        recent.call()
+        recent.call()
+    assert len(called) == 2

@@ -142,7 +142,7 @@ async def test_closing_leaves_nothing_beside_the_database(path: Path) -> None:
 async def test_many_records_are_folded_without_being_asked_for_and_file_by_file(
     store: SqliteStore, path: Path
 ) -> None:
-    spool_of(store).fold_at, spool_of(store).segment = 64, 16 * 1024
+    spool_of(store).recent.many, spool_of(store).segment = 64, 16 * 1024
     await read(store, 50)
     folding = store.audit._folding
     assert folding is not None
@@ -151,6 +151,17 @@ async def test_many_records_are_folded_without_being_asked_for_and_file_by_file(
     await store.audit.sequence()
     assert len(list(read_records(path))) == 100
     assert files(path) == []
+
+
+@requirement("AUD-1")
+async def test_many_records_of_writes_come_into_the_tree_without_being_asked_for(store: SqliteStore) -> None:
+    store._writer.recent.many = 8
+    for number in range(9):
+        assert isinstance(await store.ledger.begin(make_call(CLOCK, f"k{number}")), Begun)
+    folding = store.audit._folding
+    assert folding is not None
+    await folding
+    assert len(await in_tree(store)) >= 8
 
 
 @requirement("PPL-6")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 LONGEST = 4096
 """Bytes of a head that is remembered."""
-MOST = 1024
+MOST = 256
 """Heads remembered; anybody can make up more of them."""
 
 

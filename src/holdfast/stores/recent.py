@@ -4,21 +4,26 @@ Whoever puts them into the tree holds what is stored against them: to compare is
 and tells as much.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from holdfast.records.chain import GENESIS, Mark, Record
 
 MOST = 16_384
 """Records kept, about 20 MB: what a busy gateway writes between two looks of the sequencer."""
+MANY = 1024
+"""New records after which somebody is called to put them into the tree, so that few wait for it."""
 
 
 class Recent:
     """Added to in the writer's thread, read on the event loop: no step depends on the one before it."""
 
-    __slots__ = ("_records", "_tip", "writer")
+    __slots__ = ("_new", "_records", "_tip", "full", "many", "writer")
 
-    def __init__(self, writer: str) -> None:
-        self.writer = writer
+    def __init__(self, writer: str, many: int = MANY) -> None:
+        self.writer, self.many = writer, many
+        self.full: Callable[[], None] | None = None
+        """To be called when there are many."""
+        self._new = 0
         self._records: list[Record] = []  # without a gap, and up to the tip
         self._tip: Mark | None = (0, GENESIS)
         """The last record that was committed; None where that is not known."""
@@ -31,9 +36,16 @@ class Recent:
         if self._tip is None or records[0].prev != self._tip[1]:
             kept.clear()
         kept += records
+        self._new += len(records)
         self._tip = records[-1].seq, records[-1].hash
         if len(kept) > MOST:
             del kept[: len(kept) - MOST]
+
+    def call(self) -> None:
+        """Call for somebody to take them, where many have come; on the event loop."""
+        if self._new >= self.many and self.full is not None:
+            self._new = 0
+            self.full()
 
     def forget(self) -> None:
         """Whether something was committed is not known."""

@@ -74,8 +74,9 @@ class SqlAudit:
         self._reopened_at = clock.monotonic()
         self._turn = asyncio.Lock()
         self._folding: asyncio.Task[None] | None = None
-        if writer.spool is not None:
-            writer.spool.full = self._fold_soon
+        for recent in (writer.recent, None if writer.spool is None else writer.spool.recent):
+            if recent is not None:
+                recent.full = self._take_in_soon
 
     async def sequence(self, *, others: bool = True) -> int:
         async with self._turn:
@@ -118,16 +119,18 @@ class SqlAudit:
 
     async def _sequence_own(self) -> tuple[list[str], int]:
         """Append what this process wrote itself: whose chains that is all of, and how much it was."""
-        known, total, spool = list[str](), 0, self._writer.spool
-        if spool is not None:  # first: what an outcome in a transaction follows may be there
-            done, taken = await self._appended(spool.recent, own.fold_own, own.FOLDED, spool.folded)
-            known += done
-            total += taken
+        known, total = await self._fold_own()  # first: what an outcome in a transaction follows may be there
         if self._writer.recent is not None:
             done, taken = await self._appended(self._writer.recent, own.sequence_own, own.BATCH)
             known += done
             total += taken
         return known, total
+
+    async def _fold_own(self) -> tuple[list[str], int]:
+        spool = self._writer.spool
+        if spool is None:
+            return [], 0
+        return await self._appended(spool.recent, own.fold_own, own.FOLDED, spool.folded)
 
     async def _appended(
         self, recent: Recent, job: _Append, size: int, told: Callable[[int], None] | None = None
@@ -155,20 +158,22 @@ class SqlAudit:
                 break
         return [recent.writer], total
 
-    def _fold_soon(self) -> None:
+    def _take_in_soon(self) -> None:
+        """Many wait. A look every few seconds would find thousands, and keep calls waiting for as long."""
         if self._folding is None or self._folding.done():
-            self._folding = asyncio.get_running_loop().create_task(self.fold(), name="holdfast-fold")
+            taking = self._take_in(self._sequence_own)
+            self._folding = asyncio.get_running_loop().create_task(taking, name="holdfast-fold")
 
     async def fold(self) -> None:
         """Take in what waits of this process beside the database; what cannot be is there for the next."""
-        spool = self._writer.spool
-        if spool is None:
-            return
+        await self._take_in(self._fold_own)
+
+    async def _take_in(self, waiting: Callable[[], Awaitable[object]]) -> None:
         try:
             async with self._turn:
-                await self._appended(spool.recent, own.fold_own, own.FOLDED, spool.folded)
+                await waiting()
         except StoreError as error:
-            log.warning("records wait beside the database until it takes them: %s", error)
+            log.warning("records wait until the database takes them: %s", error)
 
     async def head(self) -> tuple[int, bytes]:
         size = await self._tree.size()

@@ -111,9 +111,6 @@ class Spool(Protocol):
     @property
     def recent(self) -> Recent: ...
 
-    full: Callable[[], None] | None
-    """To be called when many wait."""
-
     def folded(self, seq: int) -> None:
         """Everything up to this record is in the database for good."""
         ...

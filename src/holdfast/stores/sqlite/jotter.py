@@ -83,7 +83,7 @@ class Jotter:
                 spool.drop()
                 answers, missed = [], jobs
         deliver(answers)
-        spool.call_for_folding()
+        spool.recent.call()
         for job in missed:
             self._pass_on(job)
 

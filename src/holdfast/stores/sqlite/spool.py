@@ -15,7 +15,7 @@ import logging
 import os
 import sqlite3
 from binascii import unhexlify
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import orjson
@@ -34,6 +34,8 @@ CHAIN = ".spool"
 SPOOLED_TO = "SELECT seq, fault FROM chain_head WHERE tenant = '*' AND writer = ?"
 """The last record of a spool that is in the database: it comes into the tree in the same step."""
 _ENDING = ".records"
+FOLD_AT = 4096
+"""Records that wait before somebody is told to fold them."""
 
 
 class Spool:
@@ -43,22 +45,19 @@ class Spool:
     """Bytes of one file: what is folded goes away file by file."""
     most = 256 << 20
     """Bytes that may wait; where nothing can be folded for so long, records go the ordinary way."""
-    fold_at = 4096
-    """Records that wait before somebody is told to fold them."""
 
     def __init__(self, folder: Path, worker: str, connection: sqlite3.Connection) -> None:
         """`connection` is only for looking at what claims obey, so that it never waits for a commit."""
         self._folder, self._connection = folder, connection
         self._chain, self._standing = Chain(f"{worker}{CHAIN}"), Standing()
-        self.recent = Recent(self._chain.writer)
-        self.full: Callable[[], None] | None = None
+        self.recent = Recent(self._chain.writer, FOLD_AT)
         self._records: list[Record] = []
         self._mark: Mark = self._chain.mark()
         self._checked = False
         self._file: int | None = None
         self._closed = False
         self._path = folder
-        self._size = self._waiting = self._new = 0
+        self._size = self._waiting = 0
         self._ended: list[tuple[Path, int, int]] = []
         """Files that are written, each with its last record and its size."""
 
@@ -102,7 +101,6 @@ class Spool:
     def _kept(self, records: list[Record], size: int) -> None:
         self._size += size
         self._waiting += size
-        self._new += len(records)
         self.recent.add(records)
 
     def _cut_off(self, records: list[Record], written: bytes) -> None:
@@ -117,12 +115,6 @@ class Spool:
             except OSError as error:
                 self.most = 0  # whatever comes from now on goes the ordinary way
                 log.error("'%s' cannot be cut back to what was acknowledged: %s", self._path, error)
-
-    def call_for_folding(self) -> None:
-        """Where many wait."""
-        if self._new >= self.fold_at and self.full is not None:
-            self._new = 0
-            self.full()
 
     def sync(self) -> None:
         """What was kept survives a power cut; raises StoreError."""

@@ -262,6 +262,7 @@ class SqliteWriter:
 
     def _answer(self, answers: list[Answer]) -> None:
         deliver(answers)
+        self.recent.call()
         if self._unfolded >= CHECKPOINT_PAGES:
             self._unfolded = 0
             self._work.put(FOLD)  # nobody waits for this but the next batch
