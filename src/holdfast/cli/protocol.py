@@ -62,7 +62,7 @@ class Protocol(HttpToolsProtocol):
         self._offered: dict[str, Leaving | Whole] = {LEAVING: self._tell, WHOLE: self._whole}
         self._over = self._odd = self._coming = self._last = False
         self._between = True  # the parser has had whole requests only
-        self._data = self._body = b""
+        self._data = self._body = b""  # what was read, where a request begins it; and of its body
         self._idle = False
         self._since = 0.0
         self._defaults: tuple[Any, bytes] = (None, b"")
@@ -112,9 +112,8 @@ class Protocol(HttpToolsProtocol):
                 self._known(*found)
                 return
             self._data = data
-        else:
-            self._data = b""
         super().data_received(data)
+        self._data = b""
         if self._coming:  # its end is not here yet
             self._coming = False
             if not self.transport.is_closing():
