@@ -7,8 +7,9 @@
 
 Every gateway runs in its own environment and stands still until its turn; rounds go round in turn, so that a
 slow minute hurts all alike. `CPU us` is the gateway's own per call and `RSS` its memory, with its children;
-in the row `direct` they are the upstream's. A round in which other processes took more than a tenth of a core
-is shown, but nothing is concluded from it: a `?`, and no ratio. `bench/results/` keeps the results.
+in the row `direct` they are the upstream's. A round in which other processes took more than a tenth of a
+core, or the machine was slower than it can be, is fought again, and else shown, but nothing is concluded from
+it: a `?`, and no ratio. `bench/results/` keeps the results.
 """
 
 import argparse

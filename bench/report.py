@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.contestant import Contestant
-from bench.ring import DISTURBED, Round
+from bench.ring import DISTURBED, SLOW, Round
 
 COLUMNS = (
     ("", 37),
@@ -93,10 +93,11 @@ def doubts(rounds: Sequence[Round]) -> list[str]:
     found = []
     loud = [r for r in rounds if not r.quiet]
     if loud:
-        most = max(r.others for r in loud)
+        most, slowest = max(r.others for r in loud), max(r.slower for r in loud)
         found.append(
             f"{len(loud)} of {len(rounds)} rounds were disturbed: others took more than {DISTURBED:.0%} of a "
-            f"core (up to {most:.0%}); nothing is concluded from those"
+            f"core (up to {most:.0%}), or the machine took more than {SLOW:g} x its best time for the same "
+            f"(up to {slowest:.2f} x); nothing is concluded from those"
         )
     for r in rounds:
         if r.fault:

@@ -9,6 +9,8 @@ import pytest
 from bench import figures
 from bench.contestants import ALL, DIRECT, OURS, PEERS
 from bench.goals import Goals
+from bench.pace import Pace
+from bench.report import doubts
 from bench.ring import Round
 from bench.svg import Bar, Panel, drawn
 
@@ -50,11 +52,14 @@ def test_a_promise_is_judged_from_undisturbed_rounds() -> None:
     }
 
 
+@pytest.mark.parametrize("how", [{"others": 0.2}, {"slower": 1.3}], ids=["others", "a slow machine"])
 @pytest.mark.parametrize("disturbed", ["holdfast read", "supergateway"])
-def test_nothing_is_concluded_from_rounds_that_others_disturbed(disturbed: str) -> None:
+def test_nothing_is_concluded_from_rounds_that_were_disturbed(disturbed: str, how: dict[str, Any]) -> None:
     both = ("holdfast read", "supergateway")
-    said = verdicts(*(a_round(name, others=0.2 if name == disturbed else 0.0) for name in both))
-    assert set(said.values()) == {"no conclusion"}
+    rounds = [a_round(name, **(how if name == disturbed else {})) for name in both]
+    assert set(verdicts(*rounds).values()) == {"no conclusion"}
+    [doubt] = doubts(rounds)
+    assert doubt.startswith("1 of 2 rounds were disturbed")
 
 
 def test_what_a_second_worker_can_give_is_told_from_what_everybody_takes_of_the_cores() -> None:
@@ -108,3 +113,10 @@ def test_a_plot_is_an_svg_whose_bars_are_as_long_as_their_values() -> None:
     assert wide[1] == pytest.approx(2 * wide[0])
     assert wide[2] == wide[1]
     assert "⟩ 900" in [text.text for text in root.iter(f"{SVG}text")]
+
+
+def test_the_machines_pace_is_told_beside_its_best() -> None:
+    pace = Pace()
+    assert all(pace.slower() >= 1.0 for _ in range(5))
+    pace._best /= 2  # it was twice as fast once
+    assert pace.slower() >= 1.5
