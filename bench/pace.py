@@ -5,6 +5,7 @@ nothing in here says so. A fixed piece of work tells.
 """
 
 import time
+from collections.abc import Callable
 
 WORK = 60_000
 """Turns of a loop: some milliseconds."""
@@ -25,11 +26,12 @@ def pace_s() -> float:
 class Pace:
     """Compares with the best that was seen."""
 
-    def __init__(self) -> None:
-        self._best = min(pace_s() for _ in range(10))
+    def __init__(self, taken: Callable[[], float] = pace_s) -> None:
+        self._taken = taken
+        self._best = min(taken() for _ in range(10))
 
     def slower(self) -> float:
         """How many times longer things take now."""
-        now = pace_s()
+        now = self._taken()
         self._best = min(self._best, now)
         return now / self._best
