@@ -44,26 +44,16 @@ async def store(tmp_path: Path, threads: list[str]) -> AsyncIterator[SqliteStore
         yield opened
 
 
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk that is quick enough, whatever it takes here."""
-    monkeypatch.setattr(writer, "QUICK_S", 60.0)
+@pytest.fixture(autouse=True)
+def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its disk is quick or slow, and its loop idle or busy, whatever they are here."""
+    disk, loop = request.param
+    monkeypatch.setattr(writer, "QUICK_S", {"quick": 60.0, "slow": 0.0}[disk])
+    monkeypatch.setattr(writer, "IDLE_S", {"idle": 60.0, "busy": 0.0}[loop])
 
 
-@pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "QUICK_S", 0.0)
-
-
-@pytest.fixture
-def idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loop with nothing else to do, whatever it does here."""
-    monkeypatch.setattr(writer, "IDLE_S", 60.0)
-
-
-@pytest.fixture
-def busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "IDLE_S", 0.0)
+def on(disk: str, loop: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("machine", [(disk, loop)], indirect=True, ids=[f"{disk} and {loop}"])
 
 
 HERE = threading.main_thread().name
@@ -78,7 +68,7 @@ async def claimed(store: SqliteStore, count: int) -> None:
 
 
 @requirement("AUD-5")
-@pytest.mark.usefixtures("quick", "idle")
+@on("quick", "idle")
 async def test_a_commit_that_keeps_nobody_waiting_is_made_where_it_is(
     store: SqliteStore, threads: list[str]
 ) -> None:
@@ -87,21 +77,21 @@ async def test_a_commit_that_keeps_nobody_waiting_is_made_where_it_is(
     assert threads == [ASIDE, ASIDE, HERE, HERE]  # the first begins a log, the second tells of the disk
 
 
-@pytest.mark.usefixtures("quick", "busy")
+@on("quick", "busy")
 async def test_a_commit_of_few_keeps_nobody_else_waiting(store: SqliteStore, threads: list[str]) -> None:
     for count in range(1, writer.MANY):
         await claimed(store, count)
     assert set(threads) == {ASIDE}
 
 
-@pytest.mark.usefixtures("quick", "busy")
+@on("quick", "busy")
 async def test_a_commit_of_many_is_made_where_it_is(store: SqliteStore, threads: list[str]) -> None:
     for count in (1, 1, writer.MANY):
         await claimed(store, count)
     assert threads == [ASIDE, ASIDE, HERE]
 
 
-@pytest.mark.usefixtures("slow", "idle")
+@on("slow", "idle")
 async def test_a_slow_disk_keeps_only_those_waiting_who_write(store: SqliteStore, threads: list[str]) -> None:
     for count in (1, 1, 2, writer.MANY, 1):
         await claimed(store, count)
