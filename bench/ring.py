@@ -89,15 +89,17 @@ def nothing(who: Contestant, concurrency: int, why: str) -> Round:
 class Ring:
     """Where rounds are fought: one upstream, and gateways of which all but one rest."""
 
-    def __init__(self, upstream: str, gateways: frozenset[int], seconds: float, warm_up: float) -> None:
-        self._upstream, self._gateways = upstream, gateways
+    def __init__(
+        self, upstream: str, gateways: frozenset[int], seconds: float, warm_up: float, tries: int = TRIES
+    ) -> None:
+        self._upstream, self._gateways, self._tries = upstream, gateways, tries
         self._seconds, self._warm_up = seconds, warm_up
         self._number = 0
         self._pace = Pace()
 
     def measure(self, who: Contestant, endpoint: Endpoint, concurrency: int) -> Round:
         """The last of a few tries, or the first that nobody disturbed."""
-        for _ in range(TRIES):
+        for _ in range(self._tries):
             try:
                 with alone(endpoint.pid, self._gateways):
                     before = self._pace.slower()
