@@ -3,13 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import uvicorn
 
 from holdfast.cli.joined import Joined
+from holdfast.cli.patience import Patience
 from holdfast.cli.protocol import Protocol
+from holdfast.cli.serving import Server
 from tests.requirements import requirement
 
 Exchange = Callable[[bytes], Awaitable[bytes]]
@@ -151,3 +153,13 @@ def test_a_head_whose_body_never_comes_is_sent_before_the_end() -> None:
     joined.write(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n")
     joined.close()
     assert (len(kernel.trips), kernel.closed) == (1, True)
+
+
+async def test_all_connections_of_a_server_know_of_each_other_however_they_are_taken() -> None:
+    server = Server(cast(Any, app), cast(Any, None), Patience())
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    taken = cast(Protocol, server._connected())  # as a worker among others does
+    accepted = cast(Any, server.config.http_protocol_class)(server.config, server.server_state, {})
+    assert taken.linger is accepted.linger
+    assert taken._heads is accepted._heads

@@ -88,9 +88,10 @@ async def _serve(
             if links is None or links.first:
                 await welcome(gateway, address)
             garbage.settle()
-            loading = asyncio.create_task(_load(app))
+            beside = [asyncio.create_task(_load(app)), asyncio.create_task(garbage.tend())]
             await server.serve(sockets=[bound])
-            loading.cancel()
+            for task in beside:
+                task.cancel()
     if gateway.unfinished:
         _vanish(gateway.unfinished)
 
@@ -117,10 +118,12 @@ class Server(uvicorn.Server):
         patience: Patience,
         links: Links | None = None,
     ) -> None:
+        # Of all connections, whoever accepts them.
+        self._protocol = partial(Protocol, linger=Linger(), heads=Heads())
         super().__init__(
             uvicorn.Config(
                 app,
-                http=cast(Any, partial(Protocol, linger=Linger(), heads=Heads())),  # for every connection
+                http=cast(Any, self._protocol),
                 ws="none",
                 log_config=None,
                 access_log=False,
@@ -165,7 +168,7 @@ class Server(uvicorn.Server):
             self._links.is_ready()
 
     def _connected(self) -> asyncio.Protocol:
-        return Protocol(self.config, self.server_state, self.lifespan.state)
+        return self._protocol(self.config, self.server_state, self.lifespan.state)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for door in self._doors:
