@@ -7,6 +7,7 @@ more turns at the interpreter's lock than it costs SQLite.
 """
 
 import asyncio
+import contextlib
 import logging
 import sqlite3
 import threading
@@ -121,15 +122,20 @@ class SqliteWriter:
         self._synchronous = ""
         self._unfolded = 0  # pages in the log, about
         self._folded = True  # nothing was written since: the next commit syncs the log's beginning
+        self._folding: threading.Thread | None = None  # most of the log is folded beside the writer
+        self._rest = False  # what came meanwhile is to be folded too
         self._slow_s = QUICK_S  # what a durable commit took lately, at the worst
         self._closed = True
 
     def open(self) -> None:
         """Must be called on the event loop whose tasks will submit jobs."""
         self._loop = asyncio.get_running_loop()
-        # The log is folded when it is time, between two batches; this is for what was misjudged.
+        # The log is folded when it is time, beside the writer; this is for what was misjudged.
         folding = f"wal_autocheckpoint = {4 * CHECKPOINT_PAGES}"
-        self._connection = self._connect(self._path, 0.0, folding, any_thread=True)
+        # What a statement of many rows would take back, should it fail, is a few pages: no file for those.
+        keeping = "temp_store = MEMORY"
+        self._connection = self._connect(self._path, 0.0, folding, keeping, any_thread=True)
+        self._beside = self._connect(self._path, self._lock_s, any_thread=True)
         self._thread = threading.Thread(target=self._finish_batches, name="holdfast-writer", daemon=True)
         if self._folder is not None:
             looking = self._connect(self._path, READ_LOCK_S, "query_only = 1")
@@ -153,6 +159,9 @@ class SqliteWriter:
                     self._jotter.finish()
                 await self._idle.wait()
             self._closed = True
+            if self._folding is not None:
+                await asyncio.to_thread(self._folding.join)
+            self._beside.close()
             self._work.put(None)
             await asyncio.to_thread(self._thread.join)
             self._connection.close()
@@ -263,12 +272,19 @@ class SqliteWriter:
     def _answer(self, answers: list[Answer]) -> None:
         deliver(answers)
         self.recent.call()
-        if self._unfolded >= CHECKPOINT_PAGES:
-            self._unfolded = 0
-            self._work.put(FOLD)  # nobody waits for this but the next batch
+        if self._rest:
+            self._rest, self._unfolded = False, 0
+            self._work.put(FOLD)  # it is little: nobody waits for this but the next batch
             return
+        if self._unfolded >= CHECKPOINT_PAGES and self._folding is None:
+            self._folding = threading.Thread(target=self._fold_beside, name="holdfast-fold", daemon=True)
+            self._folding.start()
         self._busy = False
         self._take_turn()
+
+    def _fold_rest(self) -> None:
+        """The log begins anew only when all of it is folded, and others wrote meanwhile."""
+        self._folding, self._rest = None, True
 
     # -- in the thread -----------------------------------------------------------
 
@@ -283,7 +299,8 @@ class SqliteWriter:
 
     def _finished(self, work: "_Written | list[Job] | str") -> list[Answer]:
         if isinstance(work, str):
-            self._fold()
+            self._fold(self._connection)
+            self._folded = True
             return []
         if isinstance(work, _Written):
             return self._commit(work)
@@ -293,12 +310,18 @@ class SqliteWriter:
             return all_failed(work, StoreError(str(locked)))
         return self._commit(written) if isinstance(written, _Written) else written
 
-    def _fold(self) -> None:
+    def _fold(self, connection: sqlite3.Connection) -> None:
         try:
-            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         except sqlite3.Error as error:  # what is in the log is safe there, and folded another time
             log.warning("the log could not be folded back: %s", error)
-        self._folded = True
+
+    def _fold_beside(self) -> None:
+        """In a thread of its own, and on a connection of its own: nobody waits for this."""
+        for _ in range(2):  # what comes while most of it is folded is little, and what comes after that less
+            self._fold(self._beside)
+        with contextlib.suppress(RuntimeError):  # the loop is gone, and with it everybody who writes
+            self._loop.call_soon_threadsafe(self._fold_rest)
 
     # -- wherever the connection is ----------------------------------------------
 
