@@ -56,6 +56,8 @@ class Child(asyncio.SubprocessProtocol):
         self._words: deque[str] = deque(maxlen=LAST_WORDS)
         self._waste = Waste()
         self._transport: asyncio.SubprocessTransport | None = None
+        self._gathered: bytearray | None = None
+        """What follows the line that was written in this turn of the loop; None before there is one."""
         self._exited = asyncio.Event()
         self.output_ended = asyncio.Event()
 
@@ -132,13 +134,34 @@ class Child(asyncio.SubprocessProtocol):
     # what we do
 
     def send(self, line: bytes) -> None:
-        """Write one line, all of it or nothing; raises Unsent."""
-        pipe = cast("asyncio.WriteTransport | None", self._process.get_pipe_transport(0))
-        if pipe is None or pipe.is_closing() or self._exited.is_set():
+        """Write one line, all of it or nothing; raises Unsent.
+
+        Of several in one turn of the loop the first goes at once, the others together: each trip into the
+        kernel wakes the server.
+        """
+        pipe, gathered = self._input(), self._gathered
+        if pipe is None:
             raise Unsent("its process has ended")
-        if pipe.get_write_buffer_size() + len(line) > BACKLOG_BYTES:
+        waiting = pipe.get_write_buffer_size() + (0 if gathered is None else len(gathered))
+        if waiting + len(line) > BACKLOG_BYTES:
             raise Unsent(f"it has not read the last {BACKLOG_BYTES} bytes it was sent")
+        if gathered is not None:
+            gathered += line
+            return
         pipe.write(line)
+        self._gathered = bytearray()
+        asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        gathered, self._gathered = self._gathered, None
+        pipe = self._input()
+        if gathered and pipe is not None:  # whoever waits for a process that ended hears of that
+            pipe.write(bytes(gathered))
+
+    def _input(self) -> asyncio.WriteTransport | None:
+        """Where it reads from, if it still does."""
+        pipe = cast("asyncio.WriteTransport | None", self._process.get_pipe_transport(0))
+        return None if pipe is None or pipe.is_closing() or self._exited.is_set() else pipe
 
     async def stop(self) -> None:
         """End the process and everything in its group; afterwards nothing of it is left."""
