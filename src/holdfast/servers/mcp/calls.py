@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from holdfast.servers.mcp.peer import Client
 
 
+_KEY = frozenset({"key"})
+"""Most calls say nothing of themselves, or name their operation."""
+
+
 async def call_tool(hub: "Hub", exchange: "Exchange") -> dict[str, Any]:
     name, arguments = str(exchange.params["name"]), exchange.params.get("arguments") or {}
     entry = await hub.find(name)
@@ -57,7 +61,7 @@ async def call_permitted(
     client = mute(hub, exchange)
     if client is None:
         return await _call_of_a_talker(hub, exchange, entry, arguments, members)
-    key = key_of(exchange, None) if entry.writes else ""
+    key = "" if "key" in members or not entry.writes else key_of(exchange, None)
     seen = await hub.gateway.propose(_proposal(hub, exchange, entry, arguments, members, client, key))
     if answers(exchange, seen):
         exchange.delivery.carries(seen, over=True)
@@ -115,13 +119,14 @@ def _proposal(
         entry.tool,
         arguments,
         exchange.principal,
+        key=members.get("key"),
         environment=hub.environment,
         peer=client,
-        request_key=key if entry.writes else None,
+        request_key=key or None,
         session=None if exchange.modern else exchange.session,
         release="gateway" if client.capabilities and tasks.wanted(exchange) else None,
     )
-    return proposal._replace(**members) if members else proposal
+    return proposal if members.keys() <= _KEY else proposal._replace(**members)
 
 
 def _answer(hub: "Hub", exchange: "Exchange", seen: Observation) -> dict[str, Any]:

@@ -84,20 +84,23 @@ class Forms:
             return False
         if name[:2] == b"=?" or name != params["name"].encode():  # what is no ASCII comes encoded
             return False
+        if not _ENVELOPE.issuperset(meta):  # it says something that is not the same every time
+            return self._right(version, meta)
         try:
             said = orjson.dumps(meta)
         except TypeError:
             return False
-        return self._alone.get(said) == version or self._right(version, meta, said)
+        if self._alone.get(said) == version:
+            return True
+        right = self._right(version, meta)
+        if right and len(said) <= _LONGEST:
+            _kept(self._alone, said, version)
+        return right
 
-    def _right(self, version: str, meta: Mapping[str, Any], said: bytes) -> bool:
+    def _right(self, version: str, meta: Mapping[str, Any]) -> bool:
         if meta.get(PROTOCOL_VERSION_META_KEY) != version or CLIENT_CAPABILITIES_META_KEY not in meta:
             return False
-        if not plain_meta(meta) or not self._well_formed(version, meta):
-            return False
-        if len(said) <= _LONGEST and meta.keys() <= _ENVELOPE:
-            _kept(self._alone, said, version)
-        return True
+        return plain_meta(meta) and self._well_formed(version, meta)
 
     def _well_formed(self, version: str, meta: Mapping[str, Any]) -> bool:
         envelope = {
