@@ -88,7 +88,9 @@ async def storm(store: str, folder: Path, *, calls: int, most: int, kills: int, 
             assert effects.counts().total() <= most
             await it.calm()
             happened = effects.counts()
-            assert set(happened.values()) <= {1}  # none where all that had claimed were killed before they acted
+            assert set(happened.values()) <= {
+                1
+            }  # none where all that had claimed were killed before they acted
             assert await ledger.budget() == (happened.total(), 0)
             await it.calls_one_by_one(calls, most - happened.total() + 5)
             assert effects.counts().total() == most
