@@ -32,6 +32,8 @@ OURS = (
     _ours("durable write, over stdio", open=holdfast.over_stdio, **WRITE),
     _ours("read, two workers", open=holdfast.two_workers),
     _ours("durable write, two workers", open=holdfast.two_workers, **WRITE),
+    _ours("read, two workers over stdio", open=holdfast.two_over_stdio),
+    _ours("durable write, two workers over stdio", open=holdfast.two_over_stdio, **WRITE),
 )
 PEERS = (
     _theirs("supergateway", supergateway.opened, shared=True),

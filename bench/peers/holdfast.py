@@ -29,6 +29,7 @@ OVERLAY = {
 PLENTY = 1_000_000
 """One caller makes all the calls; the limit is checked all the same."""
 SERVE = (sys.executable, "-m", "holdfast", "serve")
+TWO = (*SERVE, "--workers", "2")
 
 
 @contextmanager
@@ -39,16 +40,23 @@ def opened(place: Path, upstream: str) -> Iterator[Endpoint]:
 
 
 @contextmanager
-def over_stdio(place: Path, upstream: str) -> Iterator[Endpoint]:
+def over_stdio(place: Path, upstream: str, command: Sequence[str] = SERVE) -> Iterator[Endpoint]:
     """The server as a program that the gateway starts, as supergateway does."""
-    command, *args = PROGRAM
-    with served(place, _written(place, {"command": command, "args": args}), SERVE) as endpoint:
+    program, *args = PROGRAM
+    with served(place, _written(place, {"command": program, "args": args}), command) as endpoint:
         yield replace(endpoint, own_upstream=UPSTREAM)
 
 
 @contextmanager
 def two_workers(place: Path, upstream: str) -> Iterator[Endpoint]:
-    with served(place, configured(place, upstream), (*SERVE, "--workers", "2")) as endpoint:
+    with served(place, configured(place, upstream), TWO) as endpoint:
+        yield endpoint
+
+
+@contextmanager
+def two_over_stdio(place: Path, upstream: str) -> Iterator[Endpoint]:
+    """Each worker starts a program of its own."""
+    with over_stdio(place, upstream, TWO) as endpoint:
         yield endpoint
 
 
