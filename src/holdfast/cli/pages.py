@@ -1,9 +1,9 @@
 """Where does a server look up what it works with?
 
 A call touches a few thousand places all over a hundred megabytes. In pages of 4 kB those are more addresses
-than a processor remembers, and looking one up again takes a virtual machine several trips to memory: about a
-twentieth of a call. So what is in use under load is moved to pages of 2 MB, where the kernel does that if
-asked (Linux 6.1). What is loaded at the start matters little; what calls are made of does.
+than a processor remembers, and looking one up again takes a virtual machine several trips to memory. So what
+is in use under load is moved to pages of 2 MB, where the kernel does that if asked (Linux 6.1). What it
+brought is in decision 0022: something where it was done after load had begun, nothing where it was done before.
 """
 
 import asyncio
