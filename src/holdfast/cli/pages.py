@@ -2,8 +2,8 @@
 
 A call touches a few thousand places all over a hundred megabytes. In pages of 4 kB those are more addresses
 than a processor remembers, and looking one up again takes a virtual machine several trips to memory. So what
-is in use under load is moved to pages of 2 MB, where the kernel does that if asked (Linux 6.1). What it
-brought is in decision 0022: something where it was done after load had begun, nothing where it was done before.
+is in use under load is moved to pages of 2 MB, where the kernel does that if asked (Linux 6.1). Decision 0022
+has what it brought: something where it was done after load had begun, nothing where it was done before.
 """
 
 import asyncio
