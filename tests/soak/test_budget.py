@@ -94,6 +94,7 @@ async def storm(store: str, folder: Path, *, calls: int, most: int, kills: int, 
             assert await ledger.budget() == (happened.total(), 0)
             await it.calls_one_by_one(calls, most - happened.total() + 5)
             assert effects.counts().total() == most
+            assert set(effects.counts().values()) == {1}
             assert await ledger.budget() == (most, 0)
         finally:
             for server in servers:

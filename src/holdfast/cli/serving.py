@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import uvicorn
 
-from holdfast.cli import garbage, pages
+from holdfast.cli import garbage
 from holdfast.cli.accepting import OneByOne
 from holdfast.cli.exits import Exit
 from holdfast.cli.heads import Heads
@@ -88,7 +88,7 @@ async def _serve(
             if links is None or links.first:
                 await welcome(gateway, address)
             garbage.settle()
-            beside = [asyncio.create_task(one) for one in (_load(app), garbage.tend(), pages.tend())]
+            beside = [asyncio.create_task(_load(app)), asyncio.create_task(garbage.tend())]
             await server.serve(sockets=[bound])
             for task in beside:
                 task.cancel()
