@@ -6,12 +6,14 @@ import logging
 import resource
 import socket
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import pytest
 
+from holdfast.cli import accepting
 from holdfast.cli.accepting import OneByOne
+from holdfast.cli.tally import Tally
 from tests.requirements import requirement
 
 
@@ -27,15 +29,21 @@ class Taken(asyncio.Protocol):
 class Workers:
     """Several who accept from one socket, as processes do: each has a descriptor of its own."""
 
-    def __init__(self, count: int, pause_s: float = 0.01) -> None:
+    def __init__(self, count: int, pause_s: float = 0.01, has: Sequence[int] = ()) -> None:
+        """`has` is what each of them serves already, as the others know."""
         self.bound = socket.create_server(("127.0.0.1", 0))
         self.took: Counter[int] = Counter()
         self._news = asyncio.Event()
         self._sockets = [self.bound.dup() for _ in range(count)]
-        self.doors = [
-            OneByOne(one, partial(Taken, partial(self._note, number)), pause_s)
-            for number, one in enumerate(self._sockets)
-        ]
+        self.tally = Tally.made(len(has)) if has else None
+        self.doors = [self._door(number, one, pause_s, has) for number, one in enumerate(self._sockets)]
+
+    def _door(self, number: int, one: socket.socket, pause_s: float, has: Sequence[int]) -> OneByOne:
+        make = partial(Taken, partial(self._note, number))
+        if self.tally is None:
+            return OneByOne(one, make, pause_s)
+        tally = Tally(self.tally.descriptor, number)
+        return OneByOne(one, make, pause_s, has=lambda: has[number], tally=tally)
 
     def _note(self, number: int) -> None:
         self.took[number] += 1
@@ -69,6 +77,37 @@ async def test_connections_that_come_at_once_go_to_all_workers_alike() -> None:
     with clients(workers, 30):
         await workers.until(30)
     assert workers.took == {0: 10, 1: 10, 2: 10}
+    await workers.close()
+
+
+async def test_who_has_more_leaves_them_to_who_has_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accepting, "LEAVE_S", 3600.0)
+    workers = Workers(3, has=(100, 10, 11))
+    with clients(workers, 30):
+        await workers.until(30)
+    assert workers.took[0] == 0
+    assert workers.took[1] == workers.took[2] == 15
+    await workers.close()
+
+
+async def test_nobody_is_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accepting, "LEAVE_S", 0.0)
+    workers = Workers(1, has=(100, 0))
+    assert workers.tally is not None
+    Tally(workers.tally.descriptor, 1).say(0)  # and was stopped
+    with clients(workers, 30):
+        await workers.until(30)
+    assert workers.took == {0: 30}
+    await workers.close()
+
+
+async def test_who_has_closed_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accepting, "LEAVE_S", 3600.0)
+    workers = Workers(2, has=(100, 0))
+    await workers.doors[1].close()
+    with clients(workers, 8):
+        await workers.until(8)
+    assert workers.took == {0: 8}
     await workers.close()
 
 

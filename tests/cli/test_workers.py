@@ -1,5 +1,6 @@
 """Do several workers serve as one, outlive each other, and end without dropping a call?"""
 
+import contextlib
 import http.client
 import os
 import signal
@@ -41,6 +42,27 @@ def test_several_workers_share_a_port_a_store_and_one_welcome(gate: Gate) -> Non
         assert all(one.call("close_ticket", 1, "k1")[1]["replayed"] for _ in range(20))
         assert one.ask("GET", "/ready")[0] == 200
     assert effects() == ["close 1"]
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="tells whose a connection is")
+def test_connections_that_stay_are_shared_by_all_workers(gate: Gate) -> None:
+    with crew(workers=2) as one, contextlib.ExitStack() as stack:
+        port = int(one.address.split(":")[1])
+        for _ in range(40):
+            connection = http.client.HTTPConnection(one.address, timeout=60)
+            stack.callback(connection.close)
+            connection.request("GET", "/ready")
+            assert connection.getresponse().read()
+        have = [connections(pid, port) for pid in one.pids()]
+    assert sum(have) == 40
+    assert min(have) >= 10
+
+
+def connections(pid: int, port: int) -> int:
+    """How many to this port the process has accepted."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    theirs = {f"socket:[{row[9]}]" for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "01"}
+    return sum(os.readlink(one) in theirs for one in Path(f"/proc/{pid}/fd").iterdir() if one.is_symlink())
 
 
 @EITHER

@@ -28,6 +28,7 @@ from holdfast.cli.linger import Linger
 from holdfast.cli.links import Links, on_end
 from holdfast.cli.patience import Patience
 from holdfast.cli.protocol import Protocol
+from holdfast.cli.tally import Tally
 from holdfast.cli.welcome import welcome
 from holdfast.gateway import Gateway
 from holdfast.servers.app import build
@@ -163,7 +164,8 @@ class Server(uvicorn.Server):
             await super().startup(sockets)
         else:
             await super().startup([])
-            self._doors = [OneByOne(bound, self._connected) for bound in sockets or ()]
+            tally, has = Tally.found(os.environ), self.server_state.connections.__len__
+            self._doors = [OneByOne(bound, self._connected, has=has, tally=tally) for bound in sockets or ()]
         if self._links is not None:
             self._links.is_ready()
 

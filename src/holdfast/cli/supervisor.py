@@ -15,6 +15,7 @@ from typing import Any
 
 from holdfast.cli.exits import Exit
 from holdfast.cli.patience import Patience
+from holdfast.cli.tally import Tally
 from holdfast.cli.workers import Worker
 from holdfast.model.errors import HoldfastError
 
@@ -36,6 +37,7 @@ class Supervisor:
     def __init__(self, command: Sequence[str], bound: socket.socket, count: int, patience: Patience) -> None:
         self._command, self._bound, self._patience = command, bound, patience
         self._places: list[Worker | None] = [None] * count
+        self._tally = Tally.made(count)
         self._turns = [asyncio.Lock() for _ in range(count)]
         self._alive: set[Worker] = set()
         self._soon = [0] * count
@@ -93,7 +95,7 @@ class Supervisor:
         if self._told.is_set():
             raise OSError("the server is draining")
         first, alone = not self._served.is_set(), len(self._places) == 1
-        worker = await Worker.start(place, self._command, self._bound, first=first, alone=alone)
+        worker = await Worker.start(place, self._command, self._bound, self._tally, first=first, alone=alone)
         self._alive.add(worker)
         self._later(self._watch(worker))
         if self._told.is_set():  # since a moment ago
@@ -112,6 +114,8 @@ class Supervisor:
         code = await worker.process.wait()
         worker.let_go()
         self._alive.discard(worker)
+        if not any(one.number == worker.number for one in self._alive):  # none that took its place
+            self._tally.gone(worker.number)
         if self._told.is_set() and code not in (0, -signal.SIGTERM):
             self._well = False
             log.error("%s %s while it was draining", worker, worker.fate)

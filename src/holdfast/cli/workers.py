@@ -12,6 +12,7 @@ from asyncio.subprocess import Process
 from collections.abc import Sequence
 
 from holdfast.cli.links import Links
+from holdfast.cli.tally import Tally
 from holdfast.model.timeout import timeout
 
 
@@ -27,7 +28,14 @@ class Worker:
 
     @classmethod
     async def start(
-        cls, number: int, command: Sequence[str], bound: socket.socket, *, first: bool, alone: bool
+        cls,
+        number: int,
+        command: Sequence[str],
+        bound: socket.socket,
+        tally: Tally,
+        *,
+        first: bool,
+        alone: bool,
     ) -> "Worker":
         wanted, life = os.pipe()
         heard, report = os.pipe()
@@ -38,7 +46,8 @@ class Worker:
                 "--worker",
                 str(links),
                 stdin=asyncio.subprocess.DEVNULL,
-                pass_fds=(links.bound, wanted, report),
+                pass_fds=(links.bound, wanted, report, tally.descriptor),
+                env=os.environ | tally.variable(number),
                 process_group=0,  # Ctrl-C is for the parent, which passes it on once
             )
         except BaseException:
