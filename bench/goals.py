@@ -52,6 +52,8 @@ class Goals:
             self._latency(f"{read}, over stdio", 4, fsyncs=0),
             self._rate(f"{write}, over stdio", self._best(""), FASTEST, 1.0),
             self._latency(f"{write}, over stdio", 6, fsyncs=2),
+            self._rate(f"{read}, two workers over stdio", self._best(""), FASTEST, 1.2),
+            self._rate(f"{write}, two workers over stdio", self._best(""), FASTEST, 1.0),
             self._rate(f"{read}, two workers", self._by_name.get((read, 32)), "one worker", 1.6),
             self._rate(f"{write}, two workers", self._by_name.get((write, 32)), "one worker", 1.6),
         ]

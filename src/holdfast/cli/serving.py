@@ -160,11 +160,11 @@ class Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        tally, has = Tally.found(os.environ), self.server_state.connections.__len__
         if self._links is None or self._links.alone:
             await super().startup(sockets)
         else:
             await super().startup([])
-            tally, has = Tally.found(os.environ), self.server_state.connections.__len__
             self._doors = [OneByOne(bound, self._connected, has=has, tally=tally) for bound in sockets or ()]
         if self._links is not None:
             self._links.is_ready()
