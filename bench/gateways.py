@@ -26,9 +26,9 @@ from pathlib import Path
 from bench.contestant import Endpoint, Open
 from bench.contestants import chosen
 from bench.goals import Goals
-from bench.kept import keep, machine, versions
+from bench.kept import found, keep, machine, versions
 from bench.peers.installed import Uninstalled
-from bench.report import doubts, fsync_ms, table
+from bench.report import doubts, fsync_ms, table, weaker
 from bench.ring import TRIES, Ring, Round
 from bench.running import ROOT, Unstarted
 
@@ -62,11 +62,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(table(contestants, rounds, concurrency, asked.noisy))
     goals = Goals(contestants, rounds, disk)
     print("\n".join(("", "promises", *map(str, goals.judged()), *goals.limits())))
-    for doubt in doubts(rounds):
+    pace = ring.pace.best_ms
+    for doubt in (*doubts(rounds), *weaker(pace, machine(), found(asked.keep))):
         print(f"! {doubt}")
     keep(
         asked.keep,
         fsync_ms=round(disk, 3),
+        pace_ms=pace,
         cores=os.cpu_count(),
         not_measured=sorted(untold),
         rounds=[{**asdict(r), "fault": "", "quiet": r.quiet} for r in rounds],

@@ -3,9 +3,10 @@
 import os
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.contestant import Contestant
 from bench.ring import DISTURBED, SLOW, Round
@@ -107,6 +108,19 @@ def doubts(rounds: Sequence[Round]) -> list[str]:
         if not r.reached:
             found.append(f"{r.contestant}, {r.concurrency} at once: calls were answered that no upstream saw")
     return found
+
+
+def weaker(pace_ms: Sequence[float], machine: str, kept: Mapping[str, Any] | None) -> list[str]:
+    """Whether this run never met the machine as fast as the run that is kept, on one of the same kind."""
+    if kept is None or kept["machine"] != machine or len(kept.get("pace_ms", ())) != len(pace_ms):
+        return []
+    most = max(now / before for now, before in zip(pace_ms, kept["pace_ms"], strict=True))
+    if most <= SLOW:
+        return []
+    return [
+        f"at its best the machine took {most:.2f} x what it took on {kept['at'][:10]} for the same; compare "
+        "nothing but ratios with that run"
+    ]
 
 
 def fsync_ms(folder: Path, times: int = 100) -> float:

@@ -95,16 +95,16 @@ class Ring:
         self._upstream, self._gateways, self._tries = upstream, gateways, tries
         self._seconds, self._warm_up = seconds, warm_up
         self._number = 0
-        self._pace = Pace()
+        self.pace = Pace()
 
     def measure(self, who: Contestant, endpoint: Endpoint, concurrency: int) -> Round:
         """The last of a few tries, or the first that nobody disturbed."""
         for _ in range(self._tries):
             try:
                 with alone(endpoint.pid, self._gateways):
-                    before = self._pace.slower()
+                    before = self.pace.slower()
                     measured = self._measured(who, endpoint, concurrency)
-                    measured = replace(measured, slower=round(max(before, self._pace.slower()), 3))
+                    measured = replace(measured, slower=round(max(before, self.pace.slower()), 3))
             except Unmeasured as error:
                 return nothing(who, concurrency, str(error))
             if measured.quiet:

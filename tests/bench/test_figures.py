@@ -1,6 +1,7 @@
 """Do the docs say what was measured, and only what may be concluded?"""
 
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +10,8 @@ import pytest
 from bench import figures
 from bench.contestants import ALL, DIRECT, OURS, PEERS
 from bench.goals import Goals
-from bench.pace import Pace, pace_s
-from bench.report import doubts
+from bench.pace import TIMES, Pace
+from bench.report import doubts, weaker
 from bench.ring import Round
 from bench.svg import Bar, Panel, drawn
 
@@ -116,10 +117,46 @@ def test_a_plot_is_an_svg_whose_bars_are_as_long_as_their_values() -> None:
 
 
 def test_the_machines_pace_is_told_beside_its_best() -> None:
-    took = iter([3.0, 2.0, *[4.0] * 8, 4.0, 1.0, 2.0])
-    pace = Pace(lambda: next(took))
-    assert [pace.slower() for _ in range(3)] == [2.0, 1.0, 2.0]
+    now = 0.0
+
+    def taking(*lengths: float) -> Callable[[], None]:
+        left = iter(lengths)
+
+        def work() -> None:
+            nonlocal now
+            now += next(left)
+
+        return work
+
+    steady, uneven = (
+        [1.0] * (13 * TIMES),
+        [*[3.0] * (10 * TIMES), *[6.0] * TIMES, *[2.0] * TIMES, *[3.0] * TIMES],
+    )
+    pace = Pace([taking(*steady), taking(*uneven)], lambda: now)
+    assert [pace.slower() for _ in range(3)] == [2.0, 1.0, 1.5]
+    assert pace.best_ms == [1000.0, 2000.0]
 
 
-def test_work_takes_time() -> None:
-    assert pace_s() > 0
+def test_a_moments_interruption_is_not_the_machines_pace() -> None:
+    now, left = 0.0, iter([*[1.0] * (10 * TIMES), 9.0, *[1.0] * (TIMES - 1)])
+
+    def work() -> None:
+        nonlocal now
+        now += next(left)
+
+    assert Pace([work], lambda: now).slower() == 1.0
+
+
+def test_the_work_takes_time() -> None:
+    assert all(took > 0 for took in Pace().best_ms)
+
+
+def test_a_machine_that_was_slow_all_the_time_is_told() -> None:
+    kept = {"machine": "one", "at": "2026-01-02T03:04:05", "pace_ms": [1.0, 2.0]}
+    assert weaker([1.1, 2.2], "one", kept) == []
+    [said] = weaker([1.0, 2.6], "one", kept)
+    assert "1.30 x what it took on 2026-01-02" in said
+    assert weaker([1.0, 2.6], "another", kept) == []
+    assert weaker([2.6], "one", kept) == []
+    assert weaker([1.0, 2.6], "one", {"machine": "one", "at": "2026-01-02"}) == []
+    assert weaker([1.0, 2.6], "one", None) == []
