@@ -97,10 +97,11 @@ def memory(kept: Mapping[str, Any]) -> str:
 
 
 def workers(kept: Mapping[str, Any]) -> str:
-    rows = [[f"calls/s at 32, {kept['share']:g} of a core each", "one worker", "two", ""]]
+    rows = [[f"calls/s at 32, {kept['share']:g} of a core each", "one worker", "had", "two", "each had", ""]]
     for tool, by in kept["calls"].items():
         one, two = (median(by[count]) for count in ("1", "2"))
-        rows.append([tool, f"{one:,.0f}", f"{two:,.0f}", f"{two / one:.2f} x"])
+        had, each = (f"{median(kept['shares'][tool][count]):.2f}" for count in ("1", "2"))
+        rows.append([tool, f"{one:,.0f}", had, f"{two:,.0f}", each, f"{two / one:.2f} x"])
     return f"{_aligned(rows)}\n"
 
 

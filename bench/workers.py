@@ -3,7 +3,9 @@
 On a small machine two workers, the load and the upstream share the cores, and what is measured is how little
 is left of them. Here every worker gets half a core and no more, by a control group: then all of them fit on
 two, and what a second one does not give is lost in the gateway itself, at its store or between its processes.
-One worker and two go in turn, 32 calls at once. Needs root, or control groups that may be written.
+Or it is not taken: a worker whose share is used up for the moment while it has the store keeps the other
+waiting; so what each had is told too. One worker and two go in turn, 32 calls at once. Needs root, or control
+groups that may be written.
 """
 
 import argparse
@@ -11,9 +13,10 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.contestant import Endpoint
 from bench.gateways import running_upstream
@@ -32,6 +35,12 @@ CALLS = (("read", False), ("write", True))
 
 class NotHere(Exception):
     """Says what is missing."""
+
+
+class Measured(NamedTuple):
+    per_second: float
+    share: float
+    """Of a core, that each worker had: the kernel gives what was asked for only roughly."""
 
 
 @contextmanager
@@ -70,7 +79,7 @@ def serving(endpoint: Endpoint, count: int) -> frozenset[int]:
     return found
 
 
-def measured(endpoint: Endpoint, tool: str, keyed: bool, seconds: float, name: str) -> float:
+def measured(endpoint: Endpoint, count: int, tool: str, keyed: bool, seconds: float, name: str) -> Measured:
     orders = Orders(
         url=endpoint.url,
         speech="modern",
@@ -81,15 +90,16 @@ def measured(endpoint: Endpoint, tool: str, keyed: bool, seconds: float, name: s
         prefix=name,
         keyed=keyed,
     )
-    _, _, seen = load(orders, lambda _: None)
+    before, after, seen = load(orders, lambda _: None)
     if seen["faults"]:
         raise RuntimeError(f"a call was not answered as it should be: {seen['fault']}")
-    return float(seen["calls"] / seen["seconds"])
+    spent = after.cpu_s(after.family(endpoint.pid)) - before.cpu_s(before.family(endpoint.pid))
+    return Measured(seen["calls"] / seen["seconds"], spent / (after.at - before.at) / count)
 
 
-def compared(seconds: float, rounds: int) -> dict[str, dict[str, list[float]]]:
-    """Calls a second by tool and number of workers."""
-    found: dict[str, dict[str, list[float]]] = {tool: {"1": [], "2": []} for tool, _ in CALLS}
+def compared(seconds: float, rounds: int) -> dict[str, dict[str, list[Measured]]]:
+    """By tool and number of workers."""
+    found: dict[str, dict[str, list[Measured]]] = {tool: {"1": [], "2": []} for tool, _ in CALLS}
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder, ExitStack() as stack:
         upstream, _ = stack.enter_context(running_upstream())
         endpoints = {}
@@ -103,7 +113,7 @@ def compared(seconds: float, rounds: int) -> dict[str, dict[str, list[float]]]:
             for tool, keyed in CALLS:
                 for count, endpoint in endpoints.items():
                     name = f"w{number}{count}"
-                    found[tool][count].append(measured(endpoint, tool, keyed, seconds, name))
+                    found[tool][count].append(measured(endpoint, int(count), tool, keyed, seconds, name))
     return found
 
 
@@ -118,9 +128,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except NotHere as error:
         sys.exit(str(error))
     for tool, by in found.items():
-        one, two = (statistics.median(by[count]) for count in ("1", "2"))
-        print(f"{tool:6} one worker {one:7,.0f}/s   two {two:7,.0f}/s   {two / one:.2f} x (wanted: 1.6 x)")
-    keep("workers", share=SHARE, calls=found)
+        one, two = (statistics.median(m.per_second for m in by[count]) for count in ("1", "2"))
+        had = " and ".join(f"{statistics.median(m.share for m in by[count]):.2f}" for count in ("1", "2"))
+        print(
+            f"{tool:6} one worker {one:7,.0f}/s   two {two:7,.0f}/s   {two / one:.2f} x (wanted: 1.6 x)"
+            f"   each had {had} of a core"
+        )
+    keep(
+        "workers",
+        share=SHARE,
+        calls=_each(found, lambda m: m.per_second),
+        shares=_each(found, lambda m: round(m.share, 3)),
+    )
+
+
+def _each(
+    found: Mapping[str, Mapping[str, Sequence[Measured]]], told: Callable[[Measured], float]
+) -> dict[str, dict[str, list[float]]]:
+    return {tool: {count: [*map(told, all_)] for count, all_ in by.items()} for tool, by in found.items()}
 
 
 if __name__ == "__main__":
