@@ -58,6 +58,30 @@ def test_connections_that_stay_are_shared_by_all_workers(gate: Gate) -> None:
     assert min(have) >= 10
 
 
+LOOK = """
+import os
+
+from holdfast import Effect, tool
+
+SEEN = [name for name in os.environ if name.startswith("HOLDFAST_TALLY")]
+OPEN = [one for one in range(3, 100) if os.path.exists(f"/dev/fd/{one}") and os.get_inheritable(one)]
+
+
+@tool(effect=Effect.READ_ONLY)
+async def look() -> list[str]:
+    \"\"\"What a program would be given that starts when this is imported.\"\"\"
+    return [*SEEN, *map(str, OPEN)]
+"""
+
+
+def test_what_a_worker_has_from_its_parent_is_not_for_the_programs_that_tools_start(desk: Path) -> None:
+    (desk / "look.py").write_text(LOOK)
+    (desk / "holdfast.yaml").write_text(CONFIG.replace("tests.cli.slow_tools:TOOLS", "look:look"))
+    with crew(workers=2) as one:
+        status, answer = one.ask("POST", "/v1/calls", {"tool": "desk.look", "arguments": {}})
+    assert (status, answer["data"]) == (200, [])
+
+
 def connections(pid: int, port: int) -> int:
     """How many to this port the process has accepted."""
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]

@@ -42,9 +42,9 @@ def serve(
     from holdfast.cli.patience import Patience
     from holdfast.config import load
 
+    links, patience = None if worker is None else Links.parse(worker), Patience(notice, grace)
     loaded = load(config)
     loaded.check_host(host)
-    links, patience = None if worker is None else Links.parse(worker), Patience(notice, grace)
     with listening(host, port) if links is None else links.socket() as bound:
         if workers is not None and links is None:
             raise typer.Exit(_supervise(loaded, _again(config, host, patience), bound, workers, patience))

@@ -28,7 +28,6 @@ from holdfast.cli.linger import Linger
 from holdfast.cli.links import Links, on_end
 from holdfast.cli.patience import Patience
 from holdfast.cli.protocol import Protocol
-from holdfast.cli.tally import Tally
 from holdfast.cli.welcome import welcome
 from holdfast.gateway import Gateway
 from holdfast.servers.app import build
@@ -160,11 +159,11 @@ class Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        tally, has = Tally.found(os.environ), self.server_state.connections.__len__
         if self._links is None or self._links.alone:
             await super().startup(sockets)
         else:
             await super().startup([])
+            has, tally = self.server_state.connections.__len__, self._links.tally
             self._doors = [OneByOne(bound, self._connected, has=has, tally=tally) for bound in sockets or ()]
         if self._links is not None:
             self._links.is_ready()
