@@ -105,6 +105,14 @@ def workers(kept: Mapping[str, Any]) -> str:
     return f"{_aligned(rows)}\n"
 
 
+def postgres(kept: Mapping[str, Any]) -> str:
+    rows = [[f"{kept['at_once']} at once per process", "processes", "writes/s", "CPU µs", "of the floor"]]
+    for one in kept["lines"]:
+        told = (f"{one['per_second']:,.0f}", f"{one['cpu_us']:.0f}", f"{one['of_floor']:.0%}")
+        rows.append([one["what"], str(one["processes"]), *told])
+    return _aligned(rows)
+
+
 def console(kept: Mapping[str, Any]) -> str:
     rows = [[f"page, with {kept['calls']:,} calls", "first ms", "p50 ms", "p95 ms", "max ms", "CPU ms"]]
     for name, one in kept["pages"].items():
@@ -121,6 +129,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Mapping[str, Any]], str]]] = {
     "growth": ("growth", growth),
     "memory": ("memory", memory),
     "workers": ("workers", workers),
+    "postgres": ("postgres", postgres),
     "console": ("console", console),
 }
 

@@ -21,6 +21,7 @@ import uvloop
 
 from bench.audit import audit
 from bench.floor_postgres import SCHEMA, PostgresFloor, Sizes
+from bench.kept import keep, machine
 from holdfast import Gateway, Principal, lifecycle
 from holdfast.model.call import Call, Proposal
 from holdfast.model.observation import Observation, Status
@@ -162,23 +163,31 @@ async def measured_sizes(url: str, config: Path) -> str:
     return ",".join(str(size) for size in (*row, *(body[0] for body in bodies[:2])))
 
 
+def compared(processes: int, url: str, config: Path, sizes: str) -> list[dict[str, Any]]:
+    """A line for each kind, with its share of the floor."""
+    rates: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
+    for number in range(ROUNDS):
+        for kind in KINDS:
+            rates[kind].append(together(kind, processes, url, config, f"{kind}{processes}{number}", sizes))
+    floor = statistics.median(rate for rate, _ in rates["floor"])
+    lines = []
+    for kind in KINDS:
+        rate, cpu = (statistics.median(figures) for figures in zip(*rates[kind], strict=True))
+        print(f"{NAMES[kind]:<24}{processes:>10}{rate:>10.0f}{cpu:>9.0f}{rate / floor:>14.0%}")
+        line = {"what": NAMES[kind], "processes": processes, "per_second": rate, "cpu_us": cpu}
+        lines.append({**line, "of_floor": rate / floor})
+    return lines
+
+
 def main() -> None:
+    print(machine())
     with tempfile.TemporaryDirectory() as folder, Postgres(durable=True) as server:
         config = configured(Path(folder), server.url)
         sizes = asyncio.run(measured_sizes(server.url, config))
         print(f"payload, outcome, intent and outcome records: {sizes} bytes; {AT_ONCE} at once per process")
         print(f"{'':<24}{'processes':>10}{'writes/s':>10}{'CPU us':>9}{'of the floor':>14}")
-        for processes in (1, 4):
-            rates: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
-            for number in range(ROUNDS):
-                for kind in KINDS:
-                    tag = f"{kind}{processes}{number}"
-                    rates[kind].append(together(kind, processes, server.url, config, tag, sizes))
-            floor = statistics.median(rate for rate, _ in rates["floor"])
-            for kind in KINDS:
-                rate = statistics.median(rate for rate, _ in rates[kind])
-                cpu = statistics.median(cpu for _, cpu in rates[kind])
-                print(f"{NAMES[kind]:<24}{processes:>10}{rate:>10.0f}{cpu:>9.0f}{rate / floor:>14.0%}")
+        lines = [line for processes in (1, 4) for line in compared(processes, server.url, config, sizes)]
+    keep("postgres", at_once=AT_ONCE, sizes=sizes, lines=lines)
     with Postgres(durable=True) as server:
         asyncio.run(audit(store=server.url))
 
