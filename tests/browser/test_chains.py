@@ -44,6 +44,7 @@ async def test_the_page_of_a_run_has_no_serious_violation_and_resumes_it(visitor
             assert (await here.waited(here.ola, run.id)).state is RunState.COMPENSATED
             await page.get_by_text("It could not be done, and was taken back").wait_for()
             assert await page.locator("svg.chain rect.undo.undone").count() == 4
+            await page.context.close()  # what it still loads must not find the server gone
 
 
 @requirement("PPL-2")
@@ -71,3 +72,4 @@ async def test_the_page_of_a_run_follows_it_and_keeps_what_is_being_written(
             await page.locator("#story[data-over]").wait_for()
             await page.wait_for_function("() => window.asksAgain === false")
             assert await violations(page) == []
+            await page.context.close()

@@ -93,7 +93,7 @@ class Crew:
 
     def end(self) -> None:
         self.process.kill()
-        self.process.communicate(timeout=PATIENCE_S)
+        print(self.rest())  # for who reads why a test failed
         self._clients.shutdown()
 
 
@@ -126,8 +126,11 @@ def crew(*options: str, workers: int | None = 2) -> Iterator[Crew]:
     stuck.start()
     try:
         one = Crew(process, out, workers or 0)
-        yield one
-        one.end()
+        try:
+            yield one
+        finally:
+            one.end()
     finally:
         stuck.cancel()
         process.kill()
+        process.communicate(timeout=PATIENCE_S)

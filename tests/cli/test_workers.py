@@ -222,9 +222,8 @@ def test_replacing_the_workers_under_load_loses_no_call(gate: Gate) -> None:
         for lane in lanes:
             lane.join()
         assert slow.result(60)[1]["status"] == "done"
-        assert {(status, seen["status"], seen["replayed"]) for status, seen in answers} == {
-            (200, "done", False)
-        }
+        fine = {"status": "done", "replayed": False}
+        assert [told for told in answers if told[0] != 200 or not fine.items() <= told[1].items()] == []
         assert before.isdisjoint(one.pids()[2:])
         assert len(effects()) == len(answers) + 1
 
