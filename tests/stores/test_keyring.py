@@ -103,9 +103,9 @@ def test_a_tenants_key_gone_means_its_payloads_gone_and_only_its() -> None:
 @requirement("DEC-4")
 def test_another_root_does_not_open_the_tenant_keys() -> None:
     kept = DictTenantKeys()
-    Keyring(os.urandom(32), kept).check()
+    Keyring(os.urandom(32), kept).seal("acme", b"ours")
     with pytest.raises(StoreError, match="does not belong"):
-        Keyring(os.urandom(32), kept).check()
+        Keyring(os.urandom(32), kept).seal("acme", b"theirs")
 
 
 @requirement("IDM-2", "CON-6")

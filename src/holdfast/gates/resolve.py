@@ -18,6 +18,7 @@ _CALLER, _REQUEST, _EPHEMERAL = KeySource.CALLER, KeySource.REQUEST, Effect.EPHE
 
 
 async def resolve(call: Call, ports: Ports) -> Verdict:
+    await ports.secrets.ready(call.principal.tenant)  # whatever becomes of this call is written under its key
     name, spec = _name_and_spec(call)
     listing = _listing(call, ports, name, spec)
     if listing is None:

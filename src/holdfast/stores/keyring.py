@@ -8,7 +8,7 @@ are derived from the root per tenant and purpose.
 import hashlib
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -25,8 +25,12 @@ ROOT_BYTES = 32
 NONCE_BYTES = 12
 
 
+Make = Callable[[str, bytes], Awaitable[bytes]]
+"""As `TenantKeys.keep`, and nobody but who asked waits for it."""
+
+
 class TenantKeys(Protocol):
-    """Where wrapped data keys are kept."""
+    """Where wrapped data keys are kept, for who cannot wait for an event loop."""
 
     def keep(self, tenant: str, wrapped: bytes) -> bytes:
         """The tenant's wrapped key: the one kept before, else `wrapped`, kept from now on."""
@@ -48,14 +52,23 @@ class DictTenantKeys(dict[str, bytes]):
 class Keyring:
     """Keyed one-way functions and payload encryption, per tenant."""
 
-    def __init__(self, root: bytes | None = None, tenant_keys: TenantKeys | None = None) -> None:
+    def __init__(
+        self, root: bytes | None = None, tenant_keys: TenantKeys | None = None, make: Make | None = None
+    ) -> None:
+        """`make` is for keys that are kept where writing may take long."""
         self._root = root if root is not None else secrets.token_bytes(ROOT_BYTES)
         self._tenant_keys = tenant_keys if tenant_keys is not None else DictTenantKeys()
+        self._make = make
         self._macs: dict[tuple[str, str], _Mac] = {}
         self._commitments: dict[str, _Mac] = {}
         self._nonces = Nonces()
         self._data: dict[str, tuple[AESGCM, bytes, bytes]] = {}
         self._wrapped: dict[str, bytes] = {}
+
+    async def ready(self, tenant: str) -> None:
+        """Have the tenant's key at hand; raises StoreError where this root does not belong to it."""
+        if tenant not in self._data and self._make is not None:
+            self._learn(tenant, await self._make(tenant, self._fresh(tenant)))
 
     def derive_key(self, tenant: str, parts: Sequence[str]) -> str:
         """A key for an operation the caller has not named; IDM-2."""
@@ -93,16 +106,10 @@ class Keyring:
                 self._wrapped.pop(tenant, None)
                 self._commitments.pop(tenant, None)
 
-    def check(self) -> None:
-        """Whether this root belongs to these tenant keys; a fresh pair belongs together from now on."""
-        self._data_key("*")
-
     def opens(self, tenant: str, wrapped: bytes) -> bool:
         """Whether a tenant's key was wrapped by this root."""
         try:
-            AESGCM(self._derive(tenant, "wrap")).decrypt(
-                wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], _joined((tenant,))
-            )
+            self._unwrapped(tenant, wrapped)
         except (InvalidTag, ValueError):
             return False
         return True
@@ -110,29 +117,37 @@ class Keyring:
     def _cipher(self, tenant: str) -> tuple[AESGCM, bytes, bytes]:
         found = self._data.get(tenant)
         if found is None:
-            key = self._data_key(tenant)
-            found = self._data[tenant] = (AESGCM(key), _joined((tenant,)), key)
+            wrapped = self._tenant_keys.find(tenant)
+            if wrapped is None:
+                wrapped = self._tenant_keys.keep(tenant, self._fresh(tenant))
+            found = self._learn(tenant, wrapped)
         return found
+
+    def _fresh(self, tenant: str) -> bytes:
+        """A new key for a tenant, wrapped by the root."""
+        nonce = os.urandom(NONCE_BYTES)
+        wrapping = AESGCM(self._derive(tenant, "wrap"))
+        return nonce + wrapping.encrypt(nonce, AESGCM.generate_key(256), _joined((tenant,)))
+
+    def _learn(self, tenant: str, wrapped: bytes) -> tuple[AESGCM, bytes, bytes]:
+        try:
+            key = self._unwrapped(tenant, wrapped)
+        except InvalidTag:
+            raise StoreError(
+                "the key file does not belong to this database; put back the one it was made with"
+            ) from None
+        self._wrapped[tenant] = wrapped
+        found = self._data[tenant] = (AESGCM(key), _joined((tenant,)), key)
+        return found
+
+    def _unwrapped(self, tenant: str, wrapped: bytes) -> bytes:
+        wrapping = AESGCM(self._derive(tenant, "wrap"))
+        return wrapping.decrypt(wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], _joined((tenant,)))
 
     def _commitment_key(self, tenant: str) -> bytes:
         """Of the tenant's data key, so that erasing it leaves nothing to guess commitments with."""
         _, _, key = self._cipher(tenant)  # known from now on, so that its erasure is noticed
         return _stretched(key, ("holdfast.key.1", "commitment", tenant))
-
-    def _data_key(self, tenant: str) -> bytes:
-        wrapping, associated = AESGCM(self._derive(tenant, "wrap")), _joined((tenant,))
-        wrapped = self._tenant_keys.find(tenant)
-        if wrapped is None:
-            nonce = os.urandom(NONCE_BYTES)
-            fresh = nonce + wrapping.encrypt(nonce, AESGCM.generate_key(256), associated)
-            wrapped = self._tenant_keys.keep(tenant, fresh)
-        self._wrapped[tenant] = wrapped
-        try:
-            return wrapping.decrypt(wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], associated)
-        except InvalidTag:
-            raise StoreError(
-                "the key file does not belong to this database; put back the one it was made with"
-            ) from None
 
     def _mac(self, tenant: str, purpose: str, data: bytes) -> str:
         keyed = self._macs.get((tenant, purpose))

@@ -29,6 +29,7 @@ from holdfast.stores.postgres.roll import HEARTBEAT_S, Roll
 from holdfast.stores.postgres.tenant_keys import PostgresTenantKeys
 from holdfast.stores.postgres.writer import LANES, PostgresWriter
 from holdfast.stores.sql.store import SqlStore
+from holdfast.stores.sql.tenant_keys import SqlTenantKeys
 from holdfast.stores.watch import Watch
 from holdfast.stores.worker import Workers
 
@@ -78,8 +79,6 @@ class PostgresStore(SqlStore):
         await self._prepare()
         tenant_keys = await asyncio.to_thread(PostgresTenantKeys, self.url)
         opening.push_async_callback(asyncio.to_thread, tenant_keys.close)
-        self.secrets = Keyring(root, tenant_keys)
-        await asyncio.to_thread(self.secrets.check)
         kept = None if self._boot is not None else DatabaseClock(self._machine)
         self.clock = clock = kept or self._machine
         roll = Roll(f"w_{secrets.token_hex(8)}", elapsed, self._heartbeat_s)
@@ -95,6 +94,8 @@ class PostgresStore(SqlStore):
         )
         opening.push_async_callback(writer.close)
         self._parts = (bell, reader, writer)
+        self.secrets = Keyring(root, tenant_keys, SqlTenantKeys(writer).keep)
+        await self.secrets.ready("*")  # a root that belongs to other keys opens nothing here
         watch = Watch(clock, bell)
         bell.ended = watch.wake_named
         self._serve(writer, reader, watch, boot, workers, member=MEMBER, tidied=self._vacuum)

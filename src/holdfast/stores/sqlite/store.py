@@ -14,6 +14,7 @@ from holdfast.ports import Clock
 from holdfast.stores.boot import Boot, SystemBoot
 from holdfast.stores.keyring import Keyring, root_secret
 from holdfast.stores.sql.store import SqlStore
+from holdfast.stores.sql.tenant_keys import SqlTenantKeys
 from holdfast.stores.sqlite.clock import agreed
 from holdfast.stores.sqlite.connection import LOCK_S, READ_LOCK_S, Connect, connect
 from holdfast.stores.sqlite.migrate import migrate
@@ -70,14 +71,14 @@ class SqliteStore(SqlStore):
             raise StoreError(f"the database '{self.path}' cannot be opened: {error}") from error
         tenant_keys = SqliteTenantKeys(self.path, self._connect)
         opening.callback(tenant_keys.close)
-        self.secrets = Keyring(root, tenant_keys)
-        self.secrets.check()
         reader = SqliteReader(self.path, self._connect)
         opening.callback(reader.close)
         spools = workers.folder if isinstance(workers, LockedWorkers) else None
         self._writer = writer = SqliteWriter(self.path, workers.id, self._lock_s, self._connect, spools)
         writer.open()
         opening.push_async_callback(writer.close)
+        self.secrets = Keyring(root, tenant_keys, SqlTenantKeys(writer).keep)
+        await self.secrets.ready("*")  # a root that belongs to other keys opens nothing here
         watch = Watch(self.clock)
         self._serve(writer, reader, watch, boot, workers, member=MEMBER, tidied=self._fold_log)
         opening.push_async_callback(self.audit.fold)  # nothing waits beside it that could be in it
