@@ -19,7 +19,7 @@ from holdfast.records.chain import first_fault
 from holdfast.stores.sql import audit, budgets, outcome, questions, rows
 from holdfast.stores.sql.engine import HALTS, AmbiguousCommit, Transaction
 from holdfast.stores.sqlite.store import SqliteStore
-from holdfast.stores.sqlite.writer import BATCH_PAGES, CHECKPOINT_PAGES, JOB_PAGES
+from holdfast.stores.sqlite.writer import BATCH_PAGES, CHECKPOINT_PAGES, JOB_PAGES, SqliteWriter
 from holdfast.system import SystemClock
 from holdfast.testing import settle_loop
 from tests.requirements import requirement
@@ -42,6 +42,15 @@ def locked(path: Path) -> Iterator[None]:
         connection.execute("BEGIN IMMEDIATE")
         yield
         connection.execute("ROLLBACK")
+
+
+@contextmanager
+def shut(path: Path) -> Iterator[None]:
+    """Another process begins or ends the log: not even the schema can be read."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("BEGIN IMMEDIATE")
+        yield
 
 
 @contextmanager
@@ -150,6 +159,26 @@ async def test_nobody_waits_for_the_lock_for_ever(store: SqliteStore) -> None:
         await store.ledger.begin(call)
     assert await store.ledger.find(ref_of(call)) is None
     await claimed(store, "k-1")
+
+
+@requirement("PPL-6")
+async def test_the_first_write_of_a_process_waits_for_who_shuts_the_database(tmp_path: Path) -> None:
+    async with SqliteStore(tmp_path / "holdfast.db", CLOCK) as store:
+        await claimed(store, "before")
+    writer = SqliteWriter(store.path, "w_2")
+    writer.open()
+    with shut(store.path):
+        first = writer.submit("acme", True, tips)
+        await settle_loop()
+        assert not first.done()
+    assert await first
+    await writer.close()
+
+
+async def tips(transaction: Transaction) -> int:
+    """In how many chains somebody has written."""
+    found = await transaction.one("SELECT count(DISTINCT writer) FROM record", ())
+    return 0 if found is None else int(found[0])
 
 
 @requirement("IDM-4")

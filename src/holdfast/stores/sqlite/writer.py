@@ -377,10 +377,10 @@ class SqliteWriter:
 
     def _begin(self, durable: bool, lock_s: float) -> SqliteTransaction:
         level = "FULL" if durable else "NORMAL"
-        if level != self._synchronous:
-            self._connection.execute(f"PRAGMA synchronous = {level}")
-            self._synchronous = level
         try:
+            if level != self._synchronous:  # the first of these reads the schema, and that takes a lock too
+                insist(self._connection, f"PRAGMA synchronous = {level}", lock_s)
+                self._synchronous = level
             insist(self._connection, "BEGIN IMMEDIATE", lock_s)
         except sqlite3.OperationalError as error:
             if is_busy(error):
