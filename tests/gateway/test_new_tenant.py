@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, closing, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,8 +52,27 @@ async def test_the_first_call_of_a_tenant_waits_for_another_process_as_any_other
             await settle_loop()
             assert not first.done()
         assert (await first).status is Status.DONE
-        nowhere = await one.call("desk.nowhere", principal=replace(ACME, tenant="other"))
-    assert nowhere.code is Code.TOOL_NOT_FOUND
+
+
+@requirement("PPL-6", "AUT-6")
+async def test_who_asks_for_a_tool_that_is_not_there_gets_no_key(path: Path) -> None:
+    async with opened(path) as one:
+        nowhere = await one.call("desk.nowhere", principal=ACME)
+        assert nowhere.code is Code.TOOL_NOT_FOUND
+        with closing(sqlite3.connect(path)) as connection:
+            assert connection.execute("SELECT tenant FROM tenant_key").fetchall() == [("*",)]
+
+
+@requirement("PPL-6", "AUT-6")
+async def test_a_key_that_is_there_is_read_while_another_process_writes(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with durable("sqlite", tmp_path, clock) as one, AsyncExitStack() as stack:
+        await one.secrets.ready("acme")
+        sealed = one.secrets.seal("acme", b"words")
+        with written_elsewhere(tmp_path / "ledger.db"):
+            two = await stack.enter_async_context(durable("sqlite", tmp_path, clock))
+            await two.secrets.ready("acme")
+            assert two.secrets.unseal("acme", sealed) == b"words"
 
 
 @requirement("PPL-6", "AUT-6")

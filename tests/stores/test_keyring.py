@@ -1,5 +1,6 @@
 """Can only the right process read, and can nobody guess?"""
 
+import asyncio
 import hmac
 import os
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from holdfast.model.errors import StoreError
 from holdfast.stores.keyring import DictTenantKeys, Keyring, Nonces, root_secret
+from holdfast.testing import settle_loop
 from tests.requirements import requirement
 
 READER = """
@@ -97,7 +99,35 @@ def test_a_tenants_key_gone_means_its_payloads_gone_and_only_its() -> None:
     again = Keyring(root, kept)
     with pytest.raises(StoreError):
         again.unseal("acme", ours)
+    assert "acme" not in kept, "whoever looks at what is gone makes no key for it"
     assert again.unseal("other", theirs) == b"theirs"
+
+
+@requirement("CON-6")
+async def test_what_was_known_of_an_erased_key_goes_when_the_next_one_is_learnt() -> None:
+    root, kept = os.urandom(32), DictTenantKeys()
+    first, second = (asyncio.get_running_loop().create_future() for _ in range(2))
+    answers = iter((first, second))
+
+    async def make(tenant: str, wrapped: bytes) -> bytes:
+        answer: bytes = await next(answers)
+        return answer
+
+    keyring = Keyring(root, kept, make)
+    both = asyncio.gather(keyring.ready("acme"), keyring.ready("acme"))
+    await settle_loop()
+    first.set_result(_kept_key(root, DictTenantKeys()))
+    await settle_loop()
+    keyring.commitment("acme", b"x")
+    second.set_result(_kept_key(root, kept))
+    await both
+    assert keyring.commitment("acme", b"x") == Keyring(root, kept).commitment("acme", b"x")
+
+
+def _kept_key(root: bytes, kept: DictTenantKeys) -> bytes:
+    """A tenant's key, wrapped, as it is made and kept there."""
+    Keyring(root, kept).seal("acme", b"")
+    return kept["acme"]
 
 
 @requirement("DEC-4")

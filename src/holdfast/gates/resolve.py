@@ -18,11 +18,11 @@ _CALLER, _REQUEST, _EPHEMERAL = KeySource.CALLER, KeySource.REQUEST, Effect.EPHE
 
 
 async def resolve(call: Call, ports: Ports) -> Verdict:
-    await ports.secrets.ready(call.principal.tenant)  # whatever becomes of this call is written under its key
     name, spec = _name_and_spec(call)
     listing = _listing(call, ports, name, spec)
     if listing is None:
         return Refusal(Code.TOOL_NOT_FOUND, no_such_tool(name))
+    await ports.secrets.ready(call.principal.tenant)  # what becomes of this call is written under its key
     _take(call, _successor(call, listing, ports))
     _name_operation(call, ports)
     if call.key is None or not call.writes or not well_formed(call.key):

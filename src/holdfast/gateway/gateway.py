@@ -388,6 +388,10 @@ class Gateway:
         """A text that only this principal can hand back, and nobody else can read or change."""
         return seal(self._ports.secrets, self._ports.clock, principal, purpose, said, life_s)
 
+    async def ready_to_seal(self, principal: Principal) -> None:
+        """Their tenant's key may still have to be made, for which nobody else is kept waiting."""
+        await self._ports.secrets.ready(principal.tenant)
+
     def unseal(self, principal: Principal, purpose: str, sealed: str) -> dict[str, Any] | None:
         return unseal(self._ports.secrets, self._ports.clock, principal, purpose, sealed)
 

@@ -9,6 +9,7 @@ import hashlib
 import os
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -87,13 +88,13 @@ class Keyring:
         return nonce + cipher.encrypt(nonce, data, associated)
 
     def unseal(self, tenant: str, sealed: bytes) -> bytes:
-        cipher, associated, _ = self._cipher(tenant)
-        try:
-            return cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], associated)
-        except (InvalidTag, ValueError):
-            raise StoreError(
-                f"a payload of tenant '{tenant}' cannot be read: it was changed, or its key is gone"
-            ) from None
+        """Raises StoreError; it never makes a key, for what is sealed had one."""
+        found = self._data.get(tenant) or self._found(tenant)
+        if found is not None:
+            cipher, associated, _ = found
+            with suppress(InvalidTag, ValueError):
+                return cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], associated)
+        raise StoreError(f"a payload of tenant '{tenant}' cannot be read: it was changed, or its key is gone")
 
     def sign(self, tenant: str, purpose: str, data: bytes) -> str:
         return self._mac(tenant, f"sign:{purpose}", data)
@@ -115,13 +116,12 @@ class Keyring:
         return True
 
     def _cipher(self, tenant: str) -> tuple[AESGCM, bytes, bytes]:
-        found = self._data.get(tenant)
-        if found is None:
-            wrapped = self._tenant_keys.find(tenant)
-            if wrapped is None:
-                wrapped = self._tenant_keys.keep(tenant, self._fresh(tenant))
-            found = self._learn(tenant, wrapped)
-        return found
+        found = self._data.get(tenant) or self._found(tenant)
+        return found or self._learn(tenant, self._tenant_keys.keep(tenant, self._fresh(tenant)))
+
+    def _found(self, tenant: str) -> tuple[AESGCM, bytes, bytes] | None:
+        wrapped = self._tenant_keys.find(tenant)
+        return None if wrapped is None else self._learn(tenant, wrapped)
 
     def _fresh(self, tenant: str) -> bytes:
         """A new key for a tenant, wrapped by the root."""
@@ -137,6 +137,7 @@ class Keyring:
                 "the key file does not belong to this database; put back the one it was made with"
             ) from None
         self._wrapped[tenant] = wrapped
+        self._commitments.pop(tenant, None)  # of a key that was erased meanwhile
         found = self._data[tenant] = (AESGCM(key), _joined((tenant,)), key)
         return found
 

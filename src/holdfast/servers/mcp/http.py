@@ -168,6 +168,7 @@ class Door:
         if given is None:
             if isinstance(message, Mapping) and message.get("method") == "initialize":
                 said = message.get("params")
+                await self._gateway.ready_to_seal(principal)
                 watch.names = lambda local: self._sessions.opened(
                     principal, said if isinstance(said, Mapping) else {}, local
                 )

@@ -94,7 +94,7 @@ class PostgresStore(SqlStore):
         )
         opening.push_async_callback(writer.close)
         self._parts = (bell, reader, writer)
-        self.secrets = Keyring(root, tenant_keys, SqlTenantKeys(writer).keep)
+        self.secrets = Keyring(root, tenant_keys, SqlTenantKeys(reader, writer).keep)
         await self.secrets.ready("*")  # a root that belongs to other keys opens nothing here
         watch = Watch(clock, bell)
         bell.ended = watch.wake_named

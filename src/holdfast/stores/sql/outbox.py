@@ -75,6 +75,7 @@ class SqlOutbox:
         self._clock = clock
 
     async def put(self, notice: Notice) -> bool:
+        await self._secrets.ready(notice.tenant)
         sealed = self._secrets.seal(notice.tenant, orjson.dumps(notice.body, default=str))
         named = (notice.tenant, notice.id, notice.channel, notice.to, notice.event, notice.about)
         row = (*named, sealed, notice.at, notice.due_at)

@@ -90,6 +90,7 @@ class SqlRules(_Kept):
             "arguments": rule.arguments,
             "need": dict(rule.need),
         }
+        await self._secrets.ready(rule.tenant)
         sealed = self._secrets.seal(rule.tenant, orjson.dumps(said))
         life = (rule.made_by, rule.note, rule.at, rule.expires_at, rule.most)
         row = (rule.tenant, rule.id, rule.tool, sealed, rule.approval_id, *life)
@@ -133,6 +134,7 @@ class SqlRules(_Kept):
 
 class SqlPlans(_Kept):
     async def add(self, plan: Plan) -> None:
+        await self._secrets.ready(plan.tenant)
         whole = (plan.tenant, plan.id, plan.principal, plan.approval_id, plan.at, plan.expires_at)
         steps = ((_ADD_STEP, self._step_row(plan, step)) for step in plan.steps)
         user = plan.principal.partition("/")[0]

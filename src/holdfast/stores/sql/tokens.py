@@ -32,6 +32,7 @@ class SqlTokens:
         return self._secrets.unseal(owner[0], rows[0][0]) if rows else None
 
     async def save(self, owner: Owner, upstream: str, value: bytes, at: float, *, new: bool = False) -> bool:
+        await self._secrets.ready(owner[0])
         sealed = self._secrets.seal(owner[0], value)
         if new:
             return await self._writer.submit(owner[0], True, _changed, KEEP, (*owner, upstream, sealed, at))

@@ -77,7 +77,7 @@ class SqliteStore(SqlStore):
         self._writer = writer = SqliteWriter(self.path, workers.id, self._lock_s, self._connect, spools)
         writer.open()
         opening.push_async_callback(writer.close)
-        self.secrets = Keyring(root, tenant_keys, SqlTenantKeys(writer).keep)
+        self.secrets = Keyring(root, tenant_keys, SqlTenantKeys(reader, writer).keep)
         await self.secrets.ready("*")  # a root that belongs to other keys opens nothing here
         watch = Watch(self.clock)
         self._serve(writer, reader, watch, boot, workers, member=MEMBER, tidied=self._fold_log)
