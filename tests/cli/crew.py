@@ -4,13 +4,14 @@ import http.client
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -93,6 +94,10 @@ class Crew:
 
     def end(self) -> None:
         self.process.kill()
+        for pid in self.pids():  # after a failure one may still wait for what never comes
+            with suppress(FileNotFoundError, ProcessLookupError):
+                if b"--worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    os.kill(pid, signal.SIGKILL)
         print(self.rest())  # for who reads why a test failed
         self._clients.shutdown()
 

@@ -101,6 +101,36 @@ async def test_nobody_is_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> Non
     await workers.close()
 
 
+async def test_who_is_stopped_is_waited_for_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accepting, "LEAVE_S", 0.0)
+    workers = Workers(1, has=(100, 0))
+    assert workers.tally is not None
+    Tally(workers.tally.descriptor, 1).say(0)  # and was stopped
+    waited: list[float] = []
+    wait = OneByOne._wait
+
+    def counted(door: OneByOne, seconds: float) -> None:
+        waited.append(seconds)
+        wait(door, seconds)
+
+    monkeypatch.setattr(OneByOne, "_wait", counted)
+    with clients(workers, 100):
+        await workers.until(100)
+    assert len(waited) == 7  # before 1, 2, 4, 8, 16, 32 and 64
+    await workers.close()
+
+
+async def test_who_has_the_place_of_one_that_has_left_is_heard_of_again() -> None:
+    workers = Workers(1, has=(3, 5))
+    assert workers.tally is not None
+    other = Tally(workers.tally.descriptor, 1)
+    workers.tally.gone(0)
+    assert other.least() is None
+    workers.doors[0].tell()
+    assert other.least() == 3
+    await workers.close()
+
+
 async def test_who_has_closed_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accepting, "LEAVE_S", 3600.0)
     workers = Workers(2, has=(100, 0))

@@ -51,8 +51,12 @@ def test_where_the_parent_has_none_there_is_none() -> None:
     assert Tally.found({}) is None
 
 
+def refused(name: str) -> int:
+    raise PermissionError(name)
+
+
 def test_where_files_have_no_memory_a_file_that_has_no_name_serves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "memfd_create", raising=False)
+    monkeypatch.setattr(os, "memfd_create", refused)
     parent = Tally.made(2)
     Tally(parent.descriptor, 1).say(3)
     assert parent.least() == 3

@@ -86,7 +86,11 @@ def connections(pid: int, port: int) -> int:
     """How many to this port the process has accepted."""
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     theirs = {f"socket:[{row[9]}]" for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "01"}
-    return sum(os.readlink(one) in theirs for one in Path(f"/proc/{pid}/fd").iterdir() if one.is_symlink())
+    found = 0
+    for one in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            found += os.readlink(one) in theirs
+    return found
 
 
 @EITHER

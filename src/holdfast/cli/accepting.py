@@ -20,10 +20,11 @@ PAUSE_S = 1.0
 """Where the process has no descriptor left, before the next is tried: others may take it meanwhile."""
 AHEAD = 2
 """How much more than another a worker has, beside a sixteenth, before it leaves some to others."""
-LEAVE_S = 0.001
-"""For how long: who has fewer is there by then, or has better things to do."""
-AFTER = 8
-"""How many it takes then whatever others have: they may have been stopped."""
+LEAVE_S = 0.005
+"""For how long: a thread that computes, in a worker that has just begun, keeps its loop as long as that."""
+AFTER = 64
+"""So many at most it takes then whatever others have. One at first, and twice as many each time when nobody
+has come: they may have been stopped."""
 
 
 class OneByOne:
@@ -42,13 +43,19 @@ class OneByOne:
         self._bound, self._make, self._pause_s = bound, make, pause_s
         self._has, self._tally = has, tally
         self._free = 0  # so many are taken whatever others have
+        self._after = 1  # so many will be, when those with fewer were waited for
+        self._least: int | None = None  # what one of them had then
         self._loop = asyncio.get_running_loop()
         self._taking: set[asyncio.Task[object]] = set()
         self._pause: asyncio.TimerHandle | None = None
         bound.setblocking(False)
-        if tally is not None:
-            tally.say(has())
+        self.tell()
         self._listen()
+
+    def tell(self) -> None:
+        """Say how many it has: connections end unheard, and who had this place before says that it left."""
+        if self._tally is not None:
+            self._tally.say(self._own())
 
     async def close(self) -> None:
         """Nothing more is taken; what was taken is served from here on, or gone."""
@@ -66,17 +73,20 @@ class OneByOne:
 
     def _ahead(self, tally: Tally) -> bool:
         """Whether the next is for somebody else."""
-        own = self._has() + len(self._taking)
-        tally.say(own)
-        least = tally.least()
+        self.tell()
+        own, least = self._own(), tally.least()
         if least is None or own <= least + AHEAD + own // 16:
-            self._free = 0
-        elif self._free == 0:
-            self._free = AFTER
-            return True
-        else:
+            self._free, self._least = 0, None
+            return False
+        if self._free:
             self._free -= 1
-        return False
+            return False
+        self._after = min(2 * self._after, AFTER) if least == self._least else 1
+        self._free, self._least = self._after, least
+        return True
+
+    def _own(self) -> int:
+        return self._has() + len(self._taking)
 
     def _take(self) -> None:
         if self._tally is not None and self._ahead(self._tally):

@@ -168,6 +168,11 @@ class Server(uvicorn.Server):
         if self._links is not None:
             self._links.is_ready()
 
+    async def on_tick(self, counter: int) -> bool:
+        for door in self._doors:
+            door.tell()
+        return await super().on_tick(counter)
+
     def _connected(self) -> asyncio.Protocol:
         return self._protocol(self.config, self.server_state, self.lifespan.state)
 

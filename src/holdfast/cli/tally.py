@@ -25,9 +25,9 @@ class Tally:
     @classmethod
     def made(cls, places: int) -> "Tally":
         """By the parent; it is gone when nobody has it open any more."""
-        if hasattr(os, "memfd_create"):
+        try:
             descriptor = os.memfd_create("holdfast-tally")
-        else:
+        except (AttributeError, OSError):  # another system, or a sandbox that does not allow it
             with tempfile.TemporaryFile() as file:
                 descriptor = os.dup(file.fileno())
         os.ftruncate(descriptor, places * _WIDTH)
