@@ -75,6 +75,16 @@ def test_a_note_about_another_log_or_by_another_key_is_not_believed() -> None:
         checkpoint.opened(signer.sign(other.text()), Signer.fresh(signer.name).verifier)
 
 
+@requirement("AUD-1", "PPL-6")
+def test_nobody_waits_for_ever_for_a_process_that_was_stopped_while_it_signed(
+    notary: Notary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "SIGNING_S", 0.0)
+    with notary.file.locked(), pytest.raises(StoreError, match="does not let go"):
+        publish(notary, 3)
+    assert publish(notary, 3) is not None
+
+
 @requirement("AUD-1")
 def test_checkpoints_are_appended_and_only_while_the_tree_grows(notary: Notary) -> None:
     assert publish(notary, 3) is not None

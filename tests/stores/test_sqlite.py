@@ -1,6 +1,7 @@
 """Does the SQLite store hold when the disk, the lock or a neighbour does not?"""
 
 import asyncio
+import os
 import resource
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
@@ -179,6 +180,16 @@ async def tips(transaction: Transaction) -> int:
     """In how many chains somebody has written."""
     found = await transaction.one("SELECT count(DISTINCT writer) FROM record", ())
     return 0 if found is None else int(found[0])
+
+
+@requirement("PPL-1")
+async def test_a_store_that_cannot_be_opened_says_so_and_leaves_nothing_open(tmp_path: Path) -> None:
+    (tmp_path / "holdfast.db-workers" / "turn").mkdir(parents=True)
+    open_before = len(os.listdir("/dev/fd"))
+    with pytest.raises(StoreError, match="cannot be opened"):
+        async with SqliteStore(tmp_path / "holdfast.db", CLOCK):
+            pass
+    assert len(os.listdir("/dev/fd")) == open_before
 
 
 @requirement("IDM-4")

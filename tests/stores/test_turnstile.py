@@ -12,11 +12,14 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from holdfast.model.errors import StoreError
 from holdfast.ports import Begun
 from holdfast.stores.sqlite import turnstile
 from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.stores.sqlite.turnstile import Turnstile
+from holdfast.stores.worker import LockedWorkers, alone
 from holdfast.system import SystemClock
+from holdfast.testing import settle_loop
 from tests.requirements import requirement
 from tests.stores.calls import make_call, observed
 
@@ -107,6 +110,29 @@ async def _free(one: Turnstile) -> None:
     """What came too late for the first was given back by it."""
     if not one.take():
         await (await told(one))
+
+
+@requirement("IDM-4")
+async def test_a_turn_that_comes_when_it_is_closed_takes_nothing_from_whoever_has_its_number_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turnstile, "PATIENCE_S", 0.01)
+    one = Turnstile(tmp_path / "turn", asyncio.get_running_loop())
+    other = held(tmp_path / "turn")
+    await (await told(one))  # without a turn: it goes on waiting in the kernel
+    one.close()
+    other.kill()
+    other.communicate()
+    assert one._thread is not None
+    one._thread.join(30)  # it had the turn, and let it go; what it has to say of that comes now
+    worker = LockedWorkers(tmp_path / "workers")
+    worker.open()
+    assert one._file in (worker._lock, worker._gate)
+    await settle_loop()
+    assert LockedWorkers(tmp_path / "workers").alive(worker.id)
+    with pytest.raises(StoreError, match="has this store open"), alone(tmp_path / "workers"):
+        pass
+    worker.close()
 
 
 @requirement("PPL-6")

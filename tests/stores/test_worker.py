@@ -54,6 +54,18 @@ def test_a_stopped_worker_is_alive_and_a_killed_one_is_dead(
 
 
 @requirement("IDM-4")
+def test_what_a_worker_left_that_died_before_it_had_a_name_is_removed_when_it_is_old(tmp_path: Path) -> None:
+    left, coming = tmp_path / "w_left.new", tmp_path / "w_coming.new"
+    for one in (left, coming):
+        one.touch()
+    os.utime(left, (0.0, 0.0))
+    workers = LockedWorkers(tmp_path)
+    workers.open()
+    assert {path.name for path in tmp_path.iterdir()} == {"w_coming.new", f"{workers.id}.lock"}
+    workers.close()
+
+
+@requirement("IDM-4")
 def test_a_worker_that_closes_is_gone_and_one_that_never_was_is_dead(tmp_path: Path) -> None:
     ours, other = LockedWorkers(tmp_path), LockedWorkers(tmp_path)
     ours.open()

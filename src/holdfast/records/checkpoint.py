@@ -7,7 +7,6 @@ new ones.
 
 import base64
 import binascii
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from holdfast.holding import held
 from holdfast.model.errors import StoreError
 from holdfast.records.note import BadNote, Signer, Verifier, split
 
@@ -22,6 +22,8 @@ _GAP = b"\n\n\n"
 """Ends a note in the file; inside one there are never three line ends in a row."""
 _TAIL = 8192
 """More than two notes are long."""
+SIGNING_S = 2.0
+"""It takes a sync of one file. Whoever has it for longer is stopped, and housekeeping goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +111,8 @@ class CheckpointFile:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Of several processes one signs at a time."""
-        lock = os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with held(self.path, SIGNING_S):
             yield
-        finally:
-            os.close(lock)
 
 
 def _end(file: int) -> tuple[int, str | None]:

@@ -258,8 +258,8 @@ def _create(path: Path) -> None:
         os.close(file)
     try:
         os.link(draft, path)
-        sync(path.parent)  # a key that a power cut takes away takes every payload with it
     except FileExistsError:
         pass
     finally:
         draft.unlink()
+    sync(path.parent)  # a key that a power cut takes away takes every payload with it, whoever made it

@@ -10,12 +10,15 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
+from holdfast import holding
 from holdfast.model.errors import StoreError
 
+UNNAMED_S = 60.0
+"""A worker's file that has no name for longer than that never gets one: giving it takes no time."""
 ASK_AGAIN_S = 0.5
 """A worker found alive is believed for this long; asking costs three system calls."""
 
@@ -49,20 +52,22 @@ class LockedWorkers:
         self._gate = _gate(self.folder, fcntl.LOCK_SH)
         if self._gate is None:
             raise StoreError("the store is being put back from a backup; start again when that is done")
+        holding.keep(self._gate)
         self._sweep()
         # Locked before it gets the name others look for: a file of that name that is free is a dead worker's.
         unnamed = self.folder / f"{self.id}.new"
         self._lock = os.open(unnamed, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        holding.keep(self._lock)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         unnamed.rename(self._path(self.id))
 
     def close(self) -> None:
         if self._lock is not None:
             self._path(self.id).unlink(missing_ok=True)
-            os.close(self._lock)
+            holding.let_go(self._lock)
             self._lock = None
         if self._gate is not None:
-            os.close(self._gate)
+            holding.let_go(self._gate)
             self._gate = None
 
     def alive(self, worker: str) -> bool:
@@ -82,37 +87,39 @@ class LockedWorkers:
         self._seen[worker] = now
         return True
 
-    def alone(self) -> bool:
-        """Whether no other worker is alive now."""
-        others = (path.stem for path in self.folder.glob("*.lock") if path.stem != self.id)
-        return all(self._is_free(worker) for worker in others)
-
     def leads(self) -> bool:
         """Always: whoever is stopped could not hand the office on, and a machine has few processes."""
         return True
 
     def _is_free(self, worker: str) -> bool:
-        path = self._path(worker)
-        try:
-            lock = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return True
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink(missing_ok=True)  # under the lock: nobody else takes it for a living worker's
-        except BlockingIOError:
-            return False
-        finally:
-            os.close(lock)
-        return True
+        return _removed(self._path(worker))
 
     def _sweep(self) -> None:
-        """Remove what workers left behind that died without anything running."""
+        """Remove what workers left behind that died without anything running, or before they had a name."""
         for path in self.folder.glob("*.lock"):
             self._is_free(path.stem)
+        for path in self.folder.glob("*.new"):
+            with suppress(FileNotFoundError):
+                if time.time() - path.stat().st_mtime > UNNAMED_S:
+                    _removed(path)
 
     def _path(self, worker: str) -> Path:
         return self.folder / f"{worker}.lock"
+
+
+def _removed(path: Path) -> bool:
+    """Whether nobody has it: then it is gone."""
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True
+    try:
+        if not holding.taken(lock, fcntl.LOCK_EX):
+            return False
+        path.unlink(missing_ok=True)  # under the lock: nobody else takes it for a living worker's
+    finally:
+        os.close(lock)
+    return True
 
 
 @contextmanager
@@ -124,16 +131,14 @@ def alone(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        os.close(gate)
+        holding.let_go(gate)
 
 
 def _gate(folder: Path, kind: int) -> int | None:
     """The folder itself: workers hold it together, whoever replaces the store alone; None: it is taken."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     gate = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(gate, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(gate)
-        return None
-    return gate
+    if holding.taken(gate, kind):
+        return gate
+    os.close(gate)
+    return None

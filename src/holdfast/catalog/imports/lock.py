@@ -11,6 +11,7 @@ from typing import Any
 
 from holdfast.catalog.imports import lockfile
 from holdfast.catalog.imports.names import local_name
+from holdfast.holding import HELD_S
 from holdfast.model.errors import ConfigError, NotFound
 
 KEPT = 5
@@ -87,7 +88,7 @@ class Lock:
         upstreams = lockfile.read(Path(path), _entry)
         return cls(upstreams, upstreams)
 
-    def save(self, path: str | Path, *, patience_s: float = lockfile.HELD_S) -> "Lock":
+    def save(self, path: str | Path, *, patience_s: float = HELD_S) -> "Lock":
         """Write what changed since it was read, over what others wrote meanwhile; what the file says now."""
         file = Path(path)
         try:

@@ -1,51 +1,30 @@
 """How is the lock kept in a file that several processes and people read and write?"""
 
-import errno
-import fcntl
 import json
 import os
 import re
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from holdfast import holding
 from holdfast.catalog.imports.characters import hidden
 from holdfast.model.errors import ConfigError
 
 FORM = 1
 """Version of the file's form."""
 
-HELD_S, PAUSE_S = 10.0, 0.02
-"""How long somebody else may hold the file, and between two looks whether they still do."""
-
 E = TypeVar("E")
 
 
 @contextmanager
-def held(file: Path, patience_s: float = HELD_S) -> Iterator[None]:
+def held(file: Path, patience_s: float = holding.HELD_S) -> Iterator[None]:
     """Whoever writes the file holds its neighbour; a process that dies lets go."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(file.with_name(f".{file.name}.held"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
-    try:
-        _take(handle, patience_s)
+    with holding.held(file.with_name(f".{file.name}.held"), patience_s):
         yield
-    finally:
-        os.close(handle)
-
-
-def _take(handle: int, patience_s: float) -> None:
-    """Raises OSError when somebody holds it for longer than writing a file takes: it is stopped, or stuck."""
-    until = time.monotonic() + patience_s
-    while True:
-        try:
-            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= until:
-                raise OSError(errno.EBUSY, "another process does not let go of it") from None
-        time.sleep(PAUSE_S)
 
 
 def read(file: Path, entry: Callable[[Mapping[str, Any]], E]) -> dict[str, dict[str, E]]:

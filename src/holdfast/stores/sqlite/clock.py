@@ -8,9 +8,9 @@ clock is taken up when a process opens the store and no other has it open.
 import fcntl
 import logging
 import os
-from collections.abc import Callable
 from pathlib import Path
 
+from holdfast import holding
 from holdfast.ports import Clock
 from holdfast.stores.boot import Boot
 from holdfast.stores.clock import Passing
@@ -21,29 +21,37 @@ WORTH_TELLING_S = 2.0
 
 
 class SharedClock(Passing):
-    def __init__(self, machine: Clock, boot: Boot, ahead: float) -> None:
+    def __init__(self, machine: Clock, boot: Boot, said: int, ahead: float) -> None:
         super().__init__(machine)
         self._boot = boot
+        self._said = said
         self._ahead = ahead
         """Of the time since the machine was started."""
 
     def now(self) -> float:
         return self._boot.now() + self._ahead
 
+    def close(self) -> None:
+        """This process has the store open no more."""
+        holding.let_go(self._said)
 
-def agreed(file: Path, machine: Clock, boot: Boot, alone: Callable[[], bool]) -> SharedClock:
-    """The time that counts for everybody who has the store open; `alone`: nobody else has."""
+
+def agreed(file: Path, machine: Clock, boot: Boot) -> SharedClock:
+    """The time that counts for everybody who has the store open; raises OSError.
+
+    Whoever has it open has the file, with the others: who can have it alone is the first, and says it. It is
+    read by who has the file: from then on nobody says another.
+    """
     said = os.open(file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(said, fcntl.LOCK_EX)
         own = machine.now() - boot.now()
-        known = None if alone() else _read(said, boot.id)
-        if known is None:
-            line = f"{boot.id} {own!r}\n".encode()
-            os.pwrite(said, line, 0)  # whole, or not at all; what may still stand behind it is not read
-            os.ftruncate(said, len(line))
-    finally:
+        known = _said(said, boot.id, own)
+        if known is None:  # who was to say it was killed
+            known = _said(said, boot.id, own)
+    except BaseException:
         os.close(said)
+        raise
+    holding.keep(said)
     ahead = own if known is None else known
     if abs(own - ahead) > WORTH_TELLING_S:
         log.warning(
@@ -51,7 +59,16 @@ def agreed(file: Path, machine: Clock, boot: Boot, alone: Callable[[], bool]) ->
             "the store to have the time taken anew",
             own - ahead,
         )
-    return SharedClock(machine, boot, ahead)
+    return SharedClock(machine, boot, said, ahead)
+
+
+def _said(said: int, boot_id: str, own: float) -> float | None:
+    if holding.taken(said, fcntl.LOCK_EX):
+        line = f"{boot_id} {own!r}\n".encode()
+        os.pwrite(said, line, 0)  # whole, or not at all; what may still stand behind it is not read
+        os.ftruncate(said, len(line))
+    holding.take(said, fcntl.LOCK_SH)
+    return _read(said, boot_id)
 
 
 def _read(said: int, boot_id: str) -> float | None:

@@ -66,7 +66,9 @@ class SqliteStore(SqlStore):
             root = await asyncio.to_thread(self._prepare)
             boot = self._boot or SystemBoot()
             if self._one_clock and isinstance(workers, LockedWorkers):
-                self.clock = agreed(workers.folder / "clock", self.clock, boot, workers.alone)
+                said = workers.folder / "clock"
+                self.clock = clock = await asyncio.to_thread(agreed, said, self.clock, boot)
+                opening.callback(clock.close)
         except OSError as error:
             raise StoreError(f"the database '{self.path}' cannot be opened: {error}") from error
         tenant_keys = SqliteTenantKeys(self.path, self._connect)
@@ -75,7 +77,10 @@ class SqliteStore(SqlStore):
         opening.callback(reader.close)
         spools = workers.folder if isinstance(workers, LockedWorkers) else None
         self._writer = writer = SqliteWriter(self.path, workers.id, self._lock_s, self._connect, spools)
-        writer.open()
+        try:
+            writer.open()
+        except OSError as error:
+            raise StoreError(f"the database '{self.path}' cannot be opened: {error}") from error
         opening.push_async_callback(writer.close)
         self.secrets = Keyring(root, tenant_keys, SqlTenantKeys(reader, writer).keep)
         await self.secrets.ready("*")  # a root that belongs to other keys opens nothing here
@@ -104,6 +109,6 @@ class SqliteStore(SqlStore):
 
     def _own_worker(self, opening: AsyncExitStack) -> LockedWorkers:
         own = LockedWorkers(self.path.with_name(f"{self.path.name}-workers"))
-        own.open()
         opening.callback(own.close)
+        own.open()
         return own

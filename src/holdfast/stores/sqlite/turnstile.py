@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
 
+from holdfast.holding import let_go
+
 PATIENCE_S = 1.0
 """A turn lasts milliseconds; who holds it longer is stopped, or its disk is."""
 
@@ -27,6 +29,7 @@ class Turnstile:
         self._timer: asyncio.TimerHandle | None = None
         self._coming = False  # the thread waits for a turn
         self._held = False
+        self._closed = False
 
     def take(self) -> bool:
         """Whether it is ours now, without waiting."""
@@ -59,8 +62,9 @@ class Turnstile:
 
     def close(self) -> None:
         """Nobody waits any more. A thread that still does keeps the file until it is woken."""
+        self._closed = True
         if self._thread is None:
-            os.close(self._file)
+            let_go(self._file)
         else:
             self._wanted.put(False)
 
@@ -71,9 +75,11 @@ class Turnstile:
                 self._loop.call_soon_threadsafe(self._come)
             except RuntimeError:  # the loop is gone, and with it everybody who waited
                 break
-        os.close(self._file)
+        let_go(self._file)
 
     def _come(self) -> None:
+        if self._closed:  # the file may be closed too, and its number another's
+            return
         self._coming, self._held = False, True
         if self._then is None:  # too late: they went on without it
             self.leave()

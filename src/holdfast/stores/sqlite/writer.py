@@ -134,14 +134,19 @@ class SqliteWriter:
         folding = f"wal_autocheckpoint = {4 * CHECKPOINT_PAGES}"
         # What a statement of many rows would take back, should it fail, is a few pages: no file for those.
         keeping = "temp_store = MEMORY"
-        self._connection = self._connect(self._path, 0.0, folding, keeping, any_thread=True)
-        self._beside = self._connect(self._path, self._lock_s, any_thread=True)
+        with contextlib.ExitStack() as undoing:
+            self._connection = self._connect(self._path, 0.0, folding, keeping, any_thread=True)
+            undoing.callback(self._connection.close)
+            self._beside = self._connect(self._path, self._lock_s, any_thread=True)
+            undoing.callback(self._beside.close)
+            if self._folder is not None:
+                looking = self._connect(self._path, READ_LOCK_S, "query_only = 1")
+                self.spool = Spool(self._folder, self._chain.writer, looking)
+                undoing.callback(self.spool.close)
+                self._jotter = Jotter(self._loop, self.spool, self._queue)
+                self._turnstile = Turnstile(self._folder / "turn", self._loop)
+            undoing.pop_all()
         self._thread = threading.Thread(target=self._finish_batches, name="holdfast-writer", daemon=True)
-        if self._folder is not None:
-            looking = self._connect(self._path, READ_LOCK_S, "query_only = 1")
-            self.spool = Spool(self._folder, self._chain.writer, looking)
-            self._jotter = Jotter(self._loop, self.spool, self._queue)
-            self._turnstile = Turnstile(self._folder / "turn", self._loop)
         self._closed = False
         self._idle.set()
         self._thread.start()
