@@ -4,6 +4,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +35,9 @@ sys.stdin.read()
 def copied() -> Iterator[None]:
     """A process that was forked here and does nothing, as those of a pool that a tool has made."""
     awaited, going = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # other threads: the child waits for none
+        child = os.fork()
     if not child:
         os.close(going)
         os.read(awaited, 1)

@@ -10,10 +10,8 @@ without it. A run never depends on what DBOS remembers: of two that drive it, th
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -111,11 +109,11 @@ class DbosEngine:
                 "chains are driven in this process already; one gateway of a process drives them"
             )
         dbos = await asyncio.to_thread(_imported)
+        _quiet()
         if self._url.startswith("sqlite:///"):
-            await asyncio.to_thread(_prepare, Path(self._url.removeprefix("sqlite:///")))
+            await asyncio.to_thread(_prepared, Path(self._url.removeprefix("sqlite:///")))
         slot = self._slot = await self._slots.take()
         _driving, _room = drive, asyncio.Semaphore(AT_ONCE)
-        _quiet()
         try:
             dbos.DBOS(config=_config(dbos, self._url, slot))
             self._workflow = dbos.DBOS.workflow(name="holdfast.drive")(_drive)
@@ -127,10 +125,13 @@ class DbosEngine:
                 polling_interval_sec=self._pace.poll_s,
                 on_conflict="always_update",
             )
-        except BaseException:
+        except BaseException as error:
             _driving = None
             await asyncio.to_thread(dbos.DBOS.destroy)
-            raise
+            if not isinstance(error, Exception):
+                raise
+            what = str(error).partition("\n")[0] or type(error).__name__
+            raise StoreError(f"the engine of chains does not start: {what}") from error
         self._dbos = dbos
 
     async def enqueue(self, tenant: str, run_id: str, number: int) -> None:
@@ -297,6 +298,12 @@ def _imported() -> Any:
     return dbos
 
 
+def _prepared(path: Path) -> None:
+    from holdfast.chains.engines.dbos_file import prepare  # imports what only this engine needs
+
+    prepare(path)
+
+
 def _config(dbos: Any, url: str, slot: str) -> dict[str, Any]:
     return {
         "name": "holdfast",
@@ -318,9 +325,3 @@ def _quiet() -> None:
     if not own.handlers:
         own.addHandler(logging.NullHandler())
     own.propagate = True
-
-
-def _prepare(path: Path) -> None:
-    """With a write-ahead log it is five times as fast."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA journal_mode=WAL")
