@@ -1,6 +1,7 @@
 """Is a plain request answered as any other, for less, and does everything unusual go uvicorn's own way?"""
 
 import asyncio
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -222,8 +223,10 @@ class Wire(Kernel):
     def is_closing(self) -> bool:
         return self.closed
 
+    plug: socket.socket | None = None
+
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return ("127.0.0.1", 1) if name == "peername" else default
+        return {"peername": ("127.0.0.1", 1), "socket": self.plug}.get(name, default)
 
 
 def connected(loop: Any) -> tuple[Protocol, Wire]:
@@ -244,6 +247,23 @@ async def test_a_connection_is_closed_when_it_has_rested_for_its_time() -> None:
     hours.pass_to(7.9)
     assert not wire.closed
     hours.pass_to(8.0)
+    assert wire.closed
+
+
+async def test_a_request_that_came_before_the_time_was_over_is_read_though_nobody_had_time_for_it() -> None:
+    hours = Hours()
+    protocol, wire = connected(hours)
+    protocol.on_response_complete()
+    wire.plug, client = socket.socketpair()
+    with wire.plug, client:
+        client.send(b"GET")
+        hours.pass_to(5.0)
+        assert not wire.closed
+        protocol.data_received(wire.plug.recv(10))
+        protocol.on_response_complete()
+        hours.pass_to(9.9)
+        assert not wire.closed
+        hours.pass_to(10.0)
     assert wire.closed
 
 

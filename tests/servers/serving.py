@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from holdfast.cli.protocol import Protocol
+from holdfast.model import defaults
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ async def serving(app: ASGIApp, *, like_ours: bool = True) -> AsyncIterator[Serv
         ws="none",
         lifespan="off",
         timeout_graceful_shutdown=5,
+        timeout_keep_alive=int(defaults.KEEP_ALIVE_S),
     )
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve(sockets=[listener]))

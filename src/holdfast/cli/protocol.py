@@ -35,10 +35,11 @@ LAST_S = 0.5
 
 
 def _is_readable(transport: asyncio.Transport) -> bool:
-    if transport.is_closing() or not hasattr(select, "poll"):  # on Windows the loop is believed
+    socket = transport.get_extra_info("socket")
+    if socket is None or transport.is_closing() or not hasattr(select, "poll"):  # the loop is believed
         return False
     looking = select.poll()
-    looking.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+    looking.register(socket.fileno(), select.POLLIN)
     return bool(looking.poll(0))
 
 
@@ -268,5 +269,7 @@ class Protocol(HttpToolsProtocol):
         left = self._since + self.timeout_keep_alive - self.loop.time()
         if left > 0:
             self._wait(left)
+        elif _is_readable(self.transport):  # a request was faster, and is read next
+            self._wait(LAST_S)
         else:
             super().timeout_keep_alive_handler()

@@ -30,6 +30,7 @@ from holdfast.cli.patience import Patience
 from holdfast.cli.protocol import Protocol
 from holdfast.cli.welcome import welcome
 from holdfast.gateway import Gateway
+from holdfast.model import defaults
 from holdfast.servers.app import build
 from holdfast.telemetry.logs import configure
 
@@ -129,6 +130,7 @@ class Server(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 lifespan="off",
+                timeout_keep_alive=int(defaults.KEEP_ALIVE_S),
                 timeout_graceful_shutdown=math.ceil(patience.grace_s + SEND_S),
             )
         )

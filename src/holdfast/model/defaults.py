@@ -224,6 +224,12 @@ REVIEW_DAYS = _figure("review_days", 7.0, "days", "how far a policy diff looks b
 REVIEW_LASTS_S = _figure(
     "review_lasts_s", 86_400.0, "s", "how long an accepted policy diff counts for a promotion"
 )
+KEEP_ALIVE_S = _figure(
+    "keep_alive_s",
+    180.0,
+    "s",
+    "how long a connection may rest; longer than proxies and clients keep theirs, so that they close it",
+)
 BODY_BYTES = _figure("body_bytes", 1_048_576, "bytes", "largest request body")
 BODY_DEPTH = _figure("body_depth", 32, "levels", "deepest nesting of arguments")
 BODY_STRING = _figure("body_string", 262_144, "characters", "longest string in arguments")
