@@ -20,9 +20,9 @@ _for_life: set[int] = set()
 
 
 @contextmanager
-def held(path: Path, patience_s: float = HELD_S, mode: int = 0o644) -> Iterator[None]:
+def held(path: Path, patience_s: float = HELD_S) -> Iterator[None]:
     """Nobody else has it meanwhile; raises OSError where somebody does not let go."""
-    file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, mode)
+    file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
     try:
         take(file, fcntl.LOCK_EX, patience_s)
         try:
@@ -38,7 +38,7 @@ def take(file: int, kind: int, patience_s: float = HELD_S) -> None:
     until = time.monotonic() + patience_s
     while not taken(file, kind):
         if time.monotonic() >= until:
-            raise OSError(errno.EBUSY, "another process does not let go of it")
+            raise OSError(errno.EBUSY, "another process does not let go of it; end that one, or let it go on")
         time.sleep(PAUSE_S)
 
 

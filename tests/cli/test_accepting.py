@@ -90,17 +90,6 @@ async def test_who_has_more_leaves_them_to_who_has_fewer(monkeypatch: pytest.Mon
     await workers.close()
 
 
-async def test_nobody_is_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accepting, "LEAVE_S", 0.0)
-    workers = Workers(1, has=(100, 0))
-    assert workers.tally is not None
-    Tally(workers.tally.descriptor, 1).say(0)  # and was stopped
-    with clients(workers, 30):
-        await workers.until(30)
-    assert workers.took == {0: 30}
-    await workers.close()
-
-
 async def test_who_is_stopped_is_waited_for_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accepting, "LEAVE_S", 0.0)
     workers = Workers(1, has=(100, 0))
@@ -108,6 +97,7 @@ async def test_who_is_stopped_is_waited_for_less_and_less(monkeypatch: pytest.Mo
     Tally(workers.tally.descriptor, 1).say(0)  # and was stopped
     with clients(workers, 100):
         await workers.until(100)
+    assert workers.took == {0: 100}
     assert workers.doors[0]._after == accepting.AFTER == 64  # after 1, 2, 4, 8, 16 and 32
     await workers.close()
 

@@ -12,6 +12,7 @@ from holdfast.cli.joined import Joined
 from holdfast.cli.patience import Patience
 from holdfast.cli.protocol import Protocol
 from holdfast.cli.serving import Server
+from holdfast.model import defaults
 from tests.requirements import requirement
 
 Exchange = Callable[[bytes], Awaitable[bytes]]
@@ -163,3 +164,4 @@ async def test_all_connections_of_a_server_know_of_each_other_however_they_are_t
     accepted = cast(Any, server.config.http_protocol_class)(server.config, server.server_state, {})
     assert taken.linger is accepted.linger
     assert taken._heads is accepted._heads
+    assert taken.timeout_keep_alive == accepted.timeout_keep_alive == defaults.KEEP_ALIVE_S

@@ -1,7 +1,7 @@
 """Where are the tenants' wrapped data keys? In the database, so that deleting a row erases a tenant.
 
-Sealing cannot wait for an event loop, and a tenant's key is asked for once per process: a thread of its own
-asks the server, with a deadline.
+This is for what seals or reads before `Keyring.ready` was asked. It cannot wait for an event loop: a thread
+of its own asks the server, with a deadline.
 """
 
 from collections.abc import Coroutine
